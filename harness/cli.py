@@ -1,0 +1,210 @@
+"""harness: evaluate descriptors, make leaderboards, look at what is installed."""
+
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness import registry
+
+# What is heavy (NumPy, torch, OpenCV, pydantic) is imported by the command that needs it.
+
+app = typer.Typer(
+    help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
+data_app = typer.Typer(help="Make data sets.", no_args_is_help=True)
+weights_app = typer.Typer(help="Published weights.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
+app.add_typer(weights_app, name="weights")
+
+ModelNames = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        help="Names from `harness models`, or FILE.py:NAME, FILE.onnx, a folder of vectors;"
+        " several with commas.",
+    ),
+]
+ProtocolName = Annotated[str, typer.Option("--protocol", help="A name from `harness protocols`.")]
+DataFolder = Annotated[
+    Path | None,
+    typer.Option("--data", help="Folder of the data set; without it, a small sample is made."),
+]
+Split = Annotated[str | None, typer.Option("--split", help="A split of the data set.")]
+ResultsFolder = Annotated[Path, typer.Option("--results", help="Folder of records.")]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
+BatchSize = Annotated[int, typer.Option("--batch-size", min=1, help="Patches described at a time.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", help="An option of the protocol, as KEY=VALUE.")
+]
+
+
+def main() -> None:
+    """Run the command line; errors that a user can mend are one line on stderr and exit 2."""
+    logging.basicConfig(format="harness: %(message)s", stream=sys.stderr, level=logging.INFO)
+    try:
+        app()
+    except (ValueError, TypeError, LookupError, ImportError, OSError) as error:
+        print(f"harness: {_message(error)}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("harness: stopped; what was described is kept, run it again", file=sys.stderr)
+        sys.exit(130)
+
+
+@app.command("eval")
+def evaluate(
+    model: ModelNames,
+    protocol: ProtocolName,
+    data: DataFolder = None,
+    split: Split = None,
+    results: ResultsFolder = Path("results"),
+    device: Device = "auto",
+    batch_size: BatchSize = 512,
+    allow_partial: Annotated[
+        bool, typer.Option("--allow-partial", help="Score what is there; enters no leaderboard.")
+    ] = False,
+    ties: Annotated[str | None, typer.Option(help='How ties are scored: "mean", "official".')] = None,
+    setting: Settings = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the records on stdout.")] = False,
+) -> None:
+    """Score models on a protocol and keep one record for each."""
+    from harness import session
+
+    options = session.options(
+        data=data, split=split, allow_partial=allow_partial or None, ties=ties, settings=setting
+    )
+    session.evaluate(
+        model.split(","), protocol, options, results, device, batch_size, as_json=as_json
+    )
+
+
+@app.command()
+def describe(
+    model: ModelNames,
+    protocol: ProtocolName,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the CSV files.")],
+    data: DataFolder = None,
+    split: Split = None,
+    device: Device = "auto",
+    batch_size: BatchSize = 512,
+    setting: Settings = None,
+) -> None:
+    """Write the vectors of a protocol's patches as CSV files, in HPatches' official form."""
+    from harness import session
+
+    options = session.options(data=data, split=split, settings=setting)
+    session.export(model, protocol, options, out, device, batch_size)
+
+
+@app.command()
+def models() -> None:
+    """List the descriptors that are installed."""
+    _listed("descriptors")
+
+
+@app.command()
+def protocols() -> None:
+    """List the protocols that are installed."""
+    _listed("protocols")
+
+
+@app.command()
+def leaderboard(results: ResultsFolder = Path("results")) -> None:
+    """Make the CSV and Markdown tables again from the records."""
+    from harness.report import leaderboard
+
+    for file in leaderboard.write(results):
+        print(file)
+
+
+@app.command()
+def check(
+    model: Annotated[str | None, typer.Option(help="A descriptor, as for eval.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="A protocol, on its sample or --data.")] = None,
+    data: DataFolder = None,
+    device: Device = "auto",
+) -> None:
+    """Test whether a descriptor or a protocol keeps the laws that the harness relies on."""
+    from harness import session
+
+    if not session.check(model, protocol, session.options(data=data), device):
+        raise typer.Exit(1)
+
+
+@app.command()
+def doctor() -> None:
+    """Say what is installed, what really works, and where things are kept."""
+    from harness import doctor
+
+    for line in doctor.report():
+        print(line)
+
+
+@data_app.command("build")
+def build(
+    form: Annotated[str, typer.Argument(help="The format to build: hpatches, ...")],
+    images: Annotated[Path, typer.Option("--images", help="Folder of image sequences.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the new data set.")],
+    setting: Settings = None,
+) -> None:
+    """Make a benchmark in an official format out of your own images."""
+    from harness import session
+
+    session.build(form, images, out, session.options(settings=setting))
+
+
+@weights_app.command("add")
+def weights_add(
+    files: Annotated[list[Path], typer.Argument(help="Files of published weights.")],
+) -> None:
+    """Check files of published weights and keep them, as safetensors, where models find them."""
+    from harness import weights
+
+    known = weights.known().values()
+    for file in files:
+        print(f"{weights.add(file, known).name} is here now")
+
+
+@weights_app.command("fetch")
+def weights_fetch(names: Annotated[list[str], typer.Argument(help="As `weights list` has them.")]) -> None:
+    """Download published weights from their mirrors, checked by sha256."""
+    from harness import weights
+
+    known = weights.known()
+    for name in names:
+        if name not in known:
+            raise LookupError(registry.unknown("weights", name, known))
+        weights.fetch(known[name])
+        print(f"{name} is here now")
+
+
+@weights_app.command("list")
+def weights_list() -> None:
+    """List the published weights that models know, and which of them are here."""
+    from harness import weights
+
+    for name, row in sorted(weights.known().items()):
+        print(f"{name:24} {'here' if weights.is_here(row) else 'not here':9} {row.file}  {row.licence}")
+
+
+def _listed(kind: str) -> None:
+    for name in registry.names(kind):
+        print(f"{name:24} {registry.source(kind, name)}")
+
+
+def _message(error: BaseException) -> str:
+    return str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+
+
+def print_json(records: list[dict[str, object]]) -> None:
+    """One record as an object, several as a list."""
+    json.dump(records[0] if len(records) == 1 else records, sys.stdout, indent=1, sort_keys=True)
+    print()
+
+
+if __name__ == "__main__":
+    main()

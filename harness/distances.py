@@ -1,0 +1,179 @@
+"""Distances between descriptor rows. Smaller is always more alike.
+
+L2 is kept squared: the order is the same, and rounding a square root would tie distances that
+differ. `Distance.unsquared` gives the distance itself where a ratio or a threshold needs it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Float32, Int, Shaped
+
+Vectors = Shaped[np.ndarray, "_ dim"]
+Rows = Int[np.ndarray, " m"]
+
+GATHERED = 4096  # rows compared at a time: two such gathers of 128 floats stay in the cache
+CROSSED = 1 << 24  # entries of an all-with-all matrix held at a time: 64 MiB of float32
+
+
+@dataclass(frozen=True)
+class Distance:
+    """A named distance in its three shapes: row with row, all with all, nearest of each."""
+
+    name: str
+    dtype: type[np.generic]  # of the vectors
+    paired: Callable[[Vectors, Rows, Rows], Float32[np.ndarray, " m"]]  # rows a[i] with rows b[i]
+    cross: Callable[[Vectors, Vectors], Float32[np.ndarray, "n m"]]  # equal distances come out equal
+    propose: Callable[[Vectors, Vectors], Float32[np.ndarray, "n m"]]  # faster, within `rounding`
+    rounding: Callable[[Vectors, Vectors], float]  # bound on |propose - paired|
+    unsquared: Callable[[np.ndarray], np.ndarray]  # from what is returned to the distance named
+
+    def nearest(self, a: Vectors, b: Vectors) -> "Nearest":
+        """Rows of b nearest to each row of a, exactly: every one of several that tie.
+
+        The fast product only proposes. What lies within its rounding of the least is measured
+        again row with row, so equal vectors tie and the order of b does not matter.
+
+        Raises:
+            ValueError: if b has no rows.
+        """
+        if not len(b):
+            raise ValueError("no rows to search: the nearest is undefined")
+        both = np.concatenate([a, b])
+        reach = 2 * self.rounding(a, b)
+        found = [_nearest(self, both, rows, len(a), reach) for rows in _chunks(len(a), len(b))]
+        return Nearest(
+            np.concatenate([part.distance for part in found] or [np.empty(0, np.float32)]),
+            np.concatenate([part.row for part in found] or [np.empty(0, np.intp)]),
+            np.concatenate([part.column for part in found] or [np.empty(0, np.intp)]),
+        )
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The nearest rows of b for each row of a; a row that ties appears once for each."""
+
+    distance: Float32[np.ndarray, " n"]  # from row i of a to its nearest
+    row: Int[np.ndarray, " ties"]  # of a, ascending
+    column: Int[np.ndarray, " ties"]  # of b, ascending within one row
+
+
+def _nearest(distance: Distance, both: Vectors, rows: slice, n: int, reach: float) -> Nearest:
+    """For some rows of the first n of `both`, the nearest among the others."""
+    proposed = distance.propose(both[rows], both[n:])
+    row = np.arange(len(proposed))
+    column = proposed.argmin(axis=1)
+    least = proposed[row, column]
+    proposed[row, column] = np.inf
+    unsure = np.flatnonzero(proposed.min(axis=1) <= least + reach)
+    if unsure.size:
+        sure = np.delete(row, unsure)
+        proposed[unsure, column[unsure]] = least[unsure]
+        among, others = np.nonzero(proposed[unsure] <= (least[unsure] + reach)[:, None])
+        row = np.concatenate([sure, unsure[among]])
+        column = np.concatenate([column[sure], others])
+    measured = distance.paired(both, row + rows.start, column + n)
+    if not unsure.size:
+        return Nearest(measured, row + rows.start, column)
+    least = np.full(len(proposed), np.inf, np.float32)
+    np.minimum.at(least, row, measured)
+    tied = measured == least[row]
+    row, column = row[tied], column[tied]
+    order = np.lexsort((column, row))
+    return Nearest(least, row[order] + rows.start, column[order])
+
+
+def _chunks(n: int, m: int) -> Iterator[slice]:
+    step = max(1, CROSSED // max(m, 1))
+    return (slice(i, min(i + step, n)) for i in range(0, n, step))
+
+
+def _l2_paired(vectors: Vectors, a: Rows, b: Rows) -> Float32[np.ndarray, " m"]:
+    out = np.empty(len(a), np.float32)
+    for i in range(0, len(a), GATHERED):
+        rows = slice(i, i + GATHERED)
+        difference = vectors[a[rows]]
+        difference -= vectors[b[rows]]
+        np.einsum("nd,nd->n", difference, difference, out=out[rows])
+    return out
+
+
+def _l2_cross(
+    a: Float32[np.ndarray, "n d"], b: Float32[np.ndarray, "m d"]
+) -> Float32[np.ndarray, "n m"]:
+    # Rounding of float64 vanishes in float32, except next to zero: there it is taken off.
+    squared = _expanded(a.astype(np.float64), b.astype(np.float64))
+    noise = 1e-13 * max(float(_squared_norm(v).max(initial=0)) for v in (a, b))
+    squared -= noise
+    return np.maximum(squared, 0, out=squared).astype(np.float32)
+
+
+def _expanded(a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
+    """|a|^2 - 2ab + |b|^2 as one product of longer rows: no second pass over n x m."""
+    left = np.concatenate([-2 * a, _squared_norm(a), np.ones((len(a), 1), a.dtype)], axis=1)
+    right = np.concatenate([b, np.ones((len(b), 1), b.dtype), _squared_norm(b)], axis=1)
+    return left @ right.T
+
+
+def _squared_norm(a: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n 1"]:
+    return np.einsum("nd,nd->n", a, a)[:, None]
+
+
+def _l2_rounding(a: Vectors, b: Vectors) -> float:
+    """Worst case of a float32 product of d + 2 terms, none larger than these norms."""
+    largest = max(float(_squared_norm(v).max(initial=0)) for v in (a, b))
+    return 4 * (a.shape[1] + 2) * float(np.finfo(np.float32).eps) * largest
+
+
+def _hamming_paired(vectors: Vectors, a: Rows, b: Rows) -> Float32[np.ndarray, " m"]:
+    out = np.empty(len(a), np.float32)
+    for i in range(0, len(a), GATHERED):
+        rows = slice(i, i + GATHERED)
+        out[rows] = np.bitwise_count(vectors[a[rows]] ^ vectors[b[rows]]).sum(axis=1, dtype=np.int64)
+    return out
+
+
+def _hamming_cross(a: Vectors, b: Vectors) -> Float32[np.ndarray, "n m"]:
+    # Bits as -1 and 1: their product counts agreements minus differences, exact below 2^24 bits.
+    signs = [1 - 2 * np.unpackbits(v, axis=1).astype(np.float32) for v in (a, b)]
+    agreement = signs[0] @ signs[1].T
+    np.subtract(signs[0].shape[1], agreement, out=agreement)
+    agreement *= 0.5
+    return agreement
+
+
+def _angle_paired(vectors: Vectors, a: Rows, b: Rows) -> Float32[np.ndarray, " m"]:
+    # From the chord: arccos of a rounded inner product loses small angles.
+    return (2 * np.arcsin(np.clip(np.sqrt(_l2_paired(vectors, a, b)) / 2, 0, 1))).astype(np.float32)
+
+
+def _angle_cross(a: Vectors, b: Vectors) -> Float32[np.ndarray, "n m"]:
+    return (2 * np.arcsin(np.clip(np.sqrt(_l2_cross(a, b)) / 2, 0, 1))).astype(np.float32)
+
+
+def _angle_propose(a: Vectors, b: Vectors) -> Float32[np.ndarray, "n m"]:
+    return np.arccos(np.clip(a @ b.T, -1, 1))
+
+
+def _as_it_is(distance: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    return distance
+
+
+def _exact(a: Vectors, b: Vectors) -> float:
+    return 0.0
+
+
+def _angle_rounding(a: Vectors, b: Vectors) -> float:
+    return 4e-3  # arccos next to 1 turns a rounding of 1e-6 into 1.4e-3
+
+
+L2 = Distance("l2", np.float32, _l2_paired, _l2_cross, _expanded, _l2_rounding, np.sqrt)
+HAMMING = Distance(
+    "hamming", np.uint8, _hamming_paired, _hamming_cross, _hamming_cross, _exact, _as_it_is
+)
+ANGLE = Distance(
+    "angle", np.float32, _angle_paired, _angle_cross, _angle_propose, _angle_rounding, _as_it_is
+)
+
+DISTANCES = {distance.name: distance for distance in (L2, HAMMING, ANGLE)}

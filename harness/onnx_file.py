@@ -1,0 +1,233 @@
+"""An ONNX file as a descriptor: whatever there is to know of it stands in its own metadata.
+
+The graph takes uint8 patches, [n, height, width] or [n, 1, height, width], and gives for each one
+row of float32 numbers, or of bits packed into uint8. Scaling and resizing are nodes of the graph:
+every model is handed the patches as they are stored.
+"""
+
+import contextlib
+import ctypes
+import hashlib
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness import registry
+from harness.distances import DISTANCES, HAMMING, L2, Distance
+from harness.types import Descriptor, Patches, Vectors
+
+CUDA = "CUDAExecutionProvider"
+# Neither a coarser number format nor an algorithm picked by a stopwatch: both would move vectors.
+CUDA_OPTIONS = {"use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC"}
+NATURAL = {"tensor(float)": L2, "tensor(uint8)": HAMMING}  # where the metadata name no distance
+
+
+def open_model(file: Path, *, device: str) -> Descriptor:
+    """The descriptor in an ONNX file, on "cpu", on "cuda", or "auto": on CUDA where that works.
+
+    Of the metadata it reads name (else the stem of the file), distance (else l2, or hamming for
+    uint8 vectors), dim, trained_on (names divided by commas, or a JSON list) and licence.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is no ONNX graph from patches as they are to vectors; says what to mend.
+        RuntimeError: if CUDA is asked for and ONNX Runtime would compute elsewhere.
+    """
+    if not file.is_file():
+        raise FileNotFoundError(f"no ONNX file {file}")
+    contents = file.read_bytes()
+    _refuse_weights_elsewhere(contents, file)
+    session = _session(contents, file, device)
+    said: Mapping[str, str] = session.get_modelmeta().custom_metadata_map
+    distance = _distance(said, session, file)
+    graph = _graph(session, file)
+    return Descriptor(
+        name=said.get("name", file.stem),
+        describe=graph.describe,
+        distance=distance,
+        dim=_dim(said, graph, distance),
+        trained_on=_trained_on(said, file),
+        licence=said.get("licence", "unknown"),
+        weights=hashlib.sha256(contents).hexdigest(),
+        code=registry.code_sha256(__name__),
+        libraries=("numpy", *sorted(set(packages_distributions()["onnxruntime"]))),
+        provider=session.get_providers()[0],
+    )
+
+
+@dataclass(frozen=True)
+class _Graph:
+    file: Path
+    session: Any
+    image: str  # name of the input
+    channels: bool  # whether the input is [n, 1, height, width]
+    side: int | None  # of the only patches that the graph takes
+
+    def describe(self, patches: Patches) -> Vectors:
+        """Vectors of square patches of the size that the graph takes."""
+        height, width = patches.shape[1:]
+        if self.side is not None and (height, width) != (self.side, self.side):
+            raise ValueError(
+                f"{self.file} takes {self.side} x {self.side} patches, these are {height} x"
+                f" {width}: resizing belongs to the model, so export it with free height and width"
+                " and a Resize node in front"
+            )
+        if not len(patches):  # many operators refuse an empty batch
+            return self.run(np.zeros((1, height, width), np.uint8))[:0]
+        return self.run(patches)
+
+    def run(self, patches: Patches) -> np.ndarray:
+        """Whatever the graph makes of one or more patches."""
+        stack = patches[:, None] if self.channels else patches
+        came: np.ndarray = self.session.run(None, {self.image: stack})[0]
+        return came
+
+
+def _refuse_weights_elsewhere(contents: bytes, file: Path) -> None:
+    import onnx
+    from onnx.external_data_helper import uses_external_data
+
+    try:
+        model = onnx.load_model_from_string(contents)
+    except Exception as error:  # protobuf's DecodeError, which has no public home
+        raise ValueError(f"{file} is not an ONNX file: {error}") from error
+    if any(uses_external_data(tensor) for tensor in model.graph.initializer):
+        raise ValueError(
+            f"{file} keeps weights in another file, which its hash would miss; to join them:"
+            f' python -c "import onnx; onnx.save(onnx.load({str(file)!r}), {str(file)!r})"'
+        )
+
+
+def _session(contents: bytes, file: Path, device: str) -> Any:
+    import onnxruntime
+
+    if device == "cuda" or (device == "auto" and _has_nvidia_driver()):
+        try:
+            return _cuda_session(contents, file)
+        except RuntimeError:
+            if device == "cuda":
+                raise
+    try:
+        return onnxruntime.InferenceSession(contents, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime has a class of its own for each kind of failure
+        raise ValueError(f"ONNX Runtime can't load {file}: {error}") from error
+
+
+def _cuda_session(contents: bytes, file: Path) -> Any:
+    import onnxruntime
+
+    if CUDA not in onnxruntime.get_available_providers():
+        raise RuntimeError(
+            f"{file} can't compute on cuda: the installed ONNX Runtime {onnxruntime.__version__}"
+            " knows no CUDA; install onnxruntime-gpu instead of it"
+        )
+    with contextlib.redirect_stdout(sys.stderr):  # it prints what it does not find
+        onnxruntime.preload_dlls()
+    try:
+        session = onnxruntime.InferenceSession(
+            contents, providers=[(CUDA, CUDA_OPTIONS)], enable_fallback=0
+        )
+    except Exception as error:
+        raise RuntimeError(f"{file} can't compute on cuda: {error}") from error
+    if session.get_providers()[0] != CUDA:
+        raise RuntimeError(
+            f"{file} can't compute on cuda: ONNX Runtime fell back to"
+            f" {session.get_providers()[0]}; its messages above say which library or driver it"
+            " misses"
+        )
+    return session
+
+
+def _has_nvidia_driver() -> bool:
+    try:
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
+def _graph(session: Any, file: Path) -> _Graph:
+    inputs = session.get_inputs()
+    wanted = "one input is wanted: uint8 patches, [n, height, width] or [n, 1, height, width]"
+    if len(inputs) != 1:
+        raise ValueError(f"{file} has {len(inputs)} inputs; {wanted}")
+    image = inputs[0]
+    has = f"{file}: input {image.name!r} is {image.type} {image.shape}"
+    if image.type != "tensor(uint8)":
+        raise ValueError(
+            f"{has}; {wanted}: put a Cast, and the scaling that the model was trained with,"
+            " into the graph"
+        )
+    channels = image.shape[1:-2]  # none, or one of a single channel, or of a free number of them
+    if len(image.shape) not in (3, 4) or any(isinstance(c, int) and c != 1 for c in channels):
+        raise ValueError(f"{has}; {wanted}")
+    if isinstance(image.shape[0], int):
+        raise ValueError(f"{has}; any number of patches must fit: export with a dynamic first axis")
+    sides = {side for side in image.shape[-2:] if isinstance(side, int)}
+    if len(sides) > 1:
+        raise ValueError(f"{has}; patches are square")
+    return _Graph(file, session, image.name, bool(channels), next(iter(sides), None))
+
+
+def _distance(said: Mapping[str, str], session: Any, file: Path) -> Distance:
+    outputs = session.get_outputs()
+    if len(outputs) != 1:
+        names = ", ".join(output.name for output in outputs)
+        raise ValueError(f"{file} has {len(outputs)} outputs ({names}); one is wanted: the vectors")
+    of_type = NATURAL.get(outputs[0].type)
+    if of_type is None:
+        raise ValueError(
+            f"{file} gives {outputs[0].type} vectors; wanted is tensor(float), or tensor(uint8) of"
+            " packed bits: end the graph with a Cast"
+        )
+    name = said.get("distance", of_type.name)
+    if name not in DISTANCES:
+        raise ValueError(f"{file}: {registry.unknown('distances', name, DISTANCES)}")
+    if DISTANCES[name].dtype is not of_type.dtype:
+        raise ValueError(
+            f"{file} gives {outputs[0].type} vectors, but its metadata say distance={name}, which"
+            f" takes {np.dtype(DISTANCES[name].dtype).name}"
+        )
+    return DISTANCES[name]
+
+
+def _dim(said: Mapping[str, str], graph: _Graph, distance: Distance) -> int:
+    side = graph.side or 65
+    try:
+        vectors = graph.run(np.zeros((1, side, side), np.uint8))
+    except Exception as error:
+        raise ValueError(f"{graph.file} fails on one {side} x {side} patch: {error}") from error
+    if vectors.ndim != 2 or len(vectors) != 1:
+        raise ValueError(
+            f"{graph.file} gives {list(vectors.shape)} for one patch; [1, dim] is wanted:"
+            " end the graph with a Flatten"
+        )
+    width = vectors.shape[1]
+    if "dim" not in said:
+        return width * 8 if distance is HAMMING else width
+    dim = int(said["dim"]) if said["dim"].isdecimal() else 0
+    if width != (-(-dim // 8) if distance is HAMMING else dim):
+        raise ValueError(
+            f"{graph.file} gives {width} {vectors.dtype} a vector, but its metadata say"
+            f" dim={said['dim']}"
+        )
+    return dim
+
+
+def _trained_on(said: Mapping[str, str], file: Path) -> frozenset[str]:
+    text = said.get("trained_on", "").strip()
+    if not text.startswith("["):
+        return frozenset(name.strip() for name in text.split(",") if name.strip())
+    try:
+        names = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{file}: trained_on is neither names nor a JSON list: {text}") from error
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{file}: trained_on is {text}; a list of data names is wanted")
+    return frozenset(names)

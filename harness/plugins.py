@@ -1,0 +1,184 @@
+"""What a user may name as a model, and how it becomes a Descriptor or a VectorFolder."""
+
+import ast
+import hashlib
+import inspect
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from harness import onnx_file, registry, vector_folder
+from harness.distances import HAMMING, L2
+from harness.types import Descriptor
+from harness.vector_folder import VectorFolder
+
+DEVICES = ("auto", "cpu", "cuda")
+FORMS = "an installed name, file.py:name, a .onnx file or a folder of CSV files"
+
+
+def model(spec: str, *, device: str = "cpu") -> Descriptor | VectorFolder:
+    """The model that a text names: an installed name, file.py:name, a .onnx file or a CSV folder.
+
+    An installed name goes before a folder of the same name, which is then "./sift". "auto" is CUDA
+    where the model can use it and it works here; "cuda" is CUDA, or an error.
+
+    Raises:
+        LookupError: if it names nothing; says the nearest installed name.
+        ImportError: if its module can't be imported; says whose.
+        RuntimeError: if its maker fails, or can't compute on the device.
+        TypeError, ValueError: if what it names is not a model, or not one that keeps the contract.
+        OSError: if a file is missing or can't be read.
+    """
+    if device not in DEVICES:
+        raise ValueError(f"no device {device!r}; known: {', '.join(DEVICES)}")
+    found = _named(spec, device)
+    if device == "cuda" and "cuda" not in found.provider.lower():
+        raise RuntimeError(f"{spec} can't compute on cuda: it computes on {found.provider}")
+    return found
+
+
+def cuda_works() -> bool:
+    """Whether PyTorch can compute on a CUDA device here, found out by doing it."""
+    import torch
+
+    try:
+        return torch.cuda.is_available() and bool(torch.ones(1, device="cuda").sum() == 1)
+    except RuntimeError:  # a driver too old, a card too new
+        return False
+
+
+def _named(spec: str, device: str) -> Descriptor | VectorFolder:
+    if spec in registry.names("descriptors"):
+        return _installed(spec, device)
+    if in_file := re.fullmatch(r"(.+\.py):(\w+)", spec):
+        return _in_file(Path(in_file[1]), in_file[2], device)
+    path = Path(spec)
+    if path.suffix == ".onnx":
+        return onnx_file.open_model(path, device=device)
+    if path.suffix == ".py":
+        raise LookupError(f"{spec} names a file, but not what in it: {spec}:<name> is wanted")
+    if spec and path.is_dir():
+        return vector_folder.open_folder(path)
+    nearest = registry.unknown("descriptors", spec, registry.names("descriptors"))
+    raise LookupError(f"{nearest}; a model is {FORMS}")
+
+
+def _installed(name: str, device: str) -> Descriptor:
+    maker = registry.load("descriptors", name)
+    origin = f"descriptor {name!r} of {registry.source('descriptors', name)}"
+    if not (inspect.isfunction(maker) or inspect.isclass(maker)):  # else its module is not known
+        raise TypeError(f"{origin} is {maker!r:.60}; a function that makes a Descriptor is wanted")
+    made = _made(maker, device, origin)
+    if made.name != name:
+        raise ValueError(
+            f"{origin} calls itself {made.name!r}; entry point and Descriptor must bear one name"
+        )
+    return replace(made, code=registry.code_sha256(maker.__module__))
+
+
+def _made(maker: Callable[..., Any], device: str, origin: str) -> Descriptor:
+    options = {}
+    if "device" in inspect.signature(maker).parameters:
+        options["device"] = ("cuda" if cuda_works() else "cpu") if device == "auto" else device
+    try:
+        made = maker(**options)
+    except Exception as error:  # a plug-in may fail in any way
+        raise RuntimeError(f"{origin} can't be made: {type(error).__name__}: {error}") from error
+    if not isinstance(made, Descriptor):
+        raise TypeError(f"{origin} returned {made!r:.60}; a harness.Descriptor is wanted")
+    if options.get("device") == "cuda" and "cuda" not in made.provider.lower():
+        raise RuntimeError(f"{origin} was told to compute on cuda, but says {made.provider!r}")
+    return made
+
+
+def _in_file(file: Path, name: str, device: str) -> Descriptor:
+    """A Descriptor, a maker, or a plain function from patches to vectors, in a file of the user."""
+    source = file.read_bytes()
+    module = _executed(file, source)
+    found = getattr(module, name, None)
+    if not (callable(found) or isinstance(found, Descriptor)):
+        own = [n for n, v in vars(module).items() if _is_own(v, module) and not n.startswith("_")]
+        raise LookupError(f"{file}: {registry.unknown('descriptors', name, own)}")
+    origin = f"{file}:{name}"
+    if isinstance(found, Descriptor):
+        made = found
+    elif _takes_patches(found):
+        made = _plain(found, origin)
+    else:
+        made = _made(found, device, origin)
+    return replace(
+        made,
+        name=f"{file.stem}:{name}",
+        code=hashlib.sha256(source).hexdigest(),
+        libraries=tuple(sorted({*made.libraries, *_libraries(source)})),
+    )
+
+
+def _executed(file: Path, source: bytes) -> ModuleType:
+    """The module of one file, run from the very bytes that were hashed: no .pyc, no sys.path."""
+    of_file_and_text = hashlib.sha256(bytes(file.resolve()) + source).hexdigest()
+    module = ModuleType(f"_harness_{of_file_and_text[:16]}")
+    module.__file__ = str(file)
+    sys.modules[module.__name__] = module  # dataclasses look themselves up there
+    try:
+        exec(compile(source, str(file), "exec"), module.__dict__)
+    except (Exception, SystemExit) as error:  # a script may exit
+        del sys.modules[module.__name__]
+        raise ImportError(
+            f"{file} can't be imported: {type(error).__name__}: {error}"
+            " (it is read alone: what it imports must be installed)"
+        ) from error
+    return module
+
+
+def _is_own(value: object, module: ModuleType) -> bool:
+    return isinstance(value, Descriptor) or getattr(value, "__module__", "") == module.__name__
+
+
+def _takes_patches(found: Callable[..., Any]) -> bool:
+    return any(
+        parameter.default is parameter.empty and parameter.name != "device"
+        for parameter in inspect.signature(found).parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    )
+
+
+def _plain(describe: Callable[..., Any], origin: str) -> Descriptor:
+    """A function from patches to vectors, its distance and length known from two noisy patches."""
+    patches = np.random.default_rng(0).integers(0, 256, (2, 65, 65), dtype=np.uint8)
+    try:
+        vectors = describe(patches)
+    except Exception as error:
+        raise RuntimeError(
+            f"{origin} fails on 2 patches of 65 x 65: {type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or len(vectors) != 2:
+        came = getattr(vectors, "shape", "")
+        raise TypeError(
+            f"{origin} returned {type(vectors).__name__} {came} for 2 patches; a NumPy array of 2"
+            " rows is wanted, or, from a maker (a function without arguments), a Descriptor"
+        )
+    distance = {np.dtype(d.dtype): d for d in (L2, HAMMING)}.get(vectors.dtype)
+    if distance is None:
+        raise TypeError(
+            f"{origin} returned {vectors.dtype} vectors; wanted is float32, compared by L2, or bits"
+            " packed into uint8, compared by Hamming: end with .astype(np.float32) or np.packbits"
+        )
+    dim = vectors.shape[1] * (8 if distance is HAMMING else 1)
+    return Descriptor(origin, describe, distance, dim, licence="unknown")
+
+
+def _libraries(source: bytes) -> set[str]:
+    """Distributions that a source imports: another version of them may make other vectors."""
+    nodes = list(ast.walk(ast.parse(source)))
+    tops = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    tops |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    installed = packages_distributions()
+    return {name for top in tops for name in installed.get(top.partition(".")[0], ())}

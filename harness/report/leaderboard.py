@@ -1,0 +1,181 @@
+"""Leaderboards: a CSV file and a Markdown table for each protocol, data set and split."""
+
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import atomic, results
+from harness.metrics import lower_is_better
+from harness.results import Record
+
+MISSING = "—"
+
+
+@dataclass(frozen=True)
+class Board:
+    """All complete records of one family of protocols on one split of one data set."""
+
+    family: str
+    data: str
+    split: str
+    rows: tuple[tuple[Record, ...], ...]  # the records of a model, for each model; best first
+
+    @property
+    def columns(self) -> list[str]:
+        """Every score that some record has: the headlines first, the others as they come."""
+        names = dict.fromkeys(r.protocol.headline for row in self.rows for r in row)
+        for row in self.rows:
+            for record in row:
+                names |= dict.fromkeys(record.scores)
+        return list(names)
+
+
+def write(root: Path) -> list[Path]:
+    """Make every leaderboard below a folder of results again; the same records, the same bytes.
+
+    Each is kept beside its records, as `leaderboard.csv` and `leaderboard.md`.
+
+    Raises:
+        ValueError: if records of one board differ in data, or in the version of a protocol.
+    """
+    written = []
+    for board in boards(results.load(root)):
+        folder = root / board.family / board.data / board.split
+        for name, text in (("leaderboard.csv", to_csv(board)), ("leaderboard.md", to_markdown(board))):
+            atomic.write_text(folder / name, text)
+            written.append(folder / name)
+    return written
+
+
+def boards(records: Iterable[Record]) -> list[Board]:
+    """Records sorted into boards; those of incomplete data enter none."""
+    groups: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
+    for record in records:
+        if record.data.complete:
+            family = record.protocol.name.partition("/")[0]
+            groups[family, record.data.name, record.data.split].append(record)
+    return [
+        Board(*key, rows=_rows(_comparable(group))) for key, group in sorted(groups.items())
+    ]
+
+
+def to_csv(board: Board) -> str:
+    """Full precision, one line a model; "—" is a score that was not measured."""
+    out = io.StringIO()
+    lines = csv.writer(out, lineterminator="\n")
+    facts = ("model", "dim", "distance", "seen_in_training", "weights", "data_sha256")
+    bounds = [name for name in board.columns if any(name in _intervals(row) for row in board.rows)]
+    lines.writerow([*facts, *board.columns, *(f"{n} {end}" for n in bounds for end in ("low", "high"))])
+    for row in board.rows:
+        model, scores, intervals = row[0].model, _scores(row), _intervals(row)
+        seen = any(record.data.seen_in_training for record in row)
+        known = (model.name, model.dim, model.distance, str(seen).lower(), model.weights or MISSING)
+        values = [repr(scores[name]) if name in scores else MISSING for name in board.columns]
+        for name in bounds:
+            values += map(repr, intervals[name]) if name in intervals else (MISSING, MISSING)
+        lines.writerow([*known, row[0].data.sha256, *values])
+    return out.getvalue()
+
+
+def to_markdown(board: Board) -> str:
+    """A page to read: the headlines with their intervals, then every breakdown, in percent."""
+    headlines = list(dict.fromkeys(r.protocol.headline for row in board.rows for r in row))
+    lines = [f"# {board.family} on {board.data}, split {board.split}", ""]
+    lines += ["Percent; in brackets the interval that covers 95 % over scenes drawn again.", ""]
+    lines += _table(board, headlines)
+    for headline in headlines:
+        task = headline.rpartition("/")[0]
+        details = [n for n in board.columns if n.startswith(f"{task}/") and n not in headlines]
+        for group in dict.fromkeys(n.removeprefix(f"{task}/").partition("/")[0] for n in details):
+            columns = [n for n in details if n.startswith(f"{task}/{group}/")]
+            lines += ["", f"## {task}, {group}", "", *_table(board, columns)]
+    if any(record.data.seen_in_training for row in board.rows for record in row):
+        lines += ["", "† trained on data that this table tests: not comparable."]
+    return "\n".join([*lines, ""])
+
+
+def _table(board: Board, columns: list[str]) -> list[str]:
+    common = "/".join(_common(columns)) if len(columns) > 1 else ""
+    heads = [name.removeprefix(f"{common}/") for name in columns]
+    lines = [f"| model | dim | {' | '.join(heads)} |", "|---" * 2 + "|---:" * len(columns) + "|"]
+    for row in board.rows:
+        mark = " †" if any(record.data.seen_in_training for record in row) else ""
+        cells = [_cell(row, name) for name in columns]
+        lines.append(f"| {row[0].model.name}{mark} | {_dim(row[0])} | {' | '.join(cells)} |")
+    return lines
+
+
+def _cell(row: tuple[Record, ...], name: str) -> str:
+    scores, intervals = _scores(row), _intervals(row)
+    if name not in scores:
+        return MISSING
+    text = f"{100 * scores[name]:.2f}"
+    if name in intervals:
+        low, high = intervals[name]
+        text += f" [{100 * low:.1f}, {100 * high:.1f}]"
+    return text
+
+
+def _dim(record: Record) -> str:
+    return f"{record.model.dim}{' bits' if record.model.distance == 'hamming' else ''}"
+
+
+def _common(names: list[str]) -> list[str]:
+    """Parts that all names begin with."""
+    common = []
+    for parts in zip(*(name.split("/")[:-1] for name in names), strict=False):
+        if len(set(parts)) > 1:
+            break
+        common.append(parts[0])
+    return common
+
+
+def _scores(row: tuple[Record, ...]) -> dict[str, float]:
+    return {name: value for record in row for name, value in record.scores.items()}
+
+
+def _intervals(row: tuple[Record, ...]) -> dict[str, tuple[float, float]]:
+    return {name: ends for record in row for name, ends in record.intervals.items()}
+
+
+def _rows(records: list[Record]) -> tuple[tuple[Record, ...], ...]:
+    """Records of one model together; best first by the first headline that all models have."""
+    models: dict[str, list[Record]] = defaultdict(list)
+    for record in sorted(records, key=lambda r: (r.model.name, r.protocol.name)):
+        models[record.model.name].append(record)
+    rows = [tuple(row) for row in models.values()]
+    headlines = [r.protocol.headline for row in rows for r in row]
+    first = max(dict.fromkeys(headlines), key=headlines.count)
+
+    def key(row: tuple[Record, ...]) -> tuple[bool, float, str]:
+        value = _scores(row).get(first)
+        sign = 1 if lower_is_better(first) else -1
+        return value is None, sign * (value or 0.0), row[0].model.name
+
+    return tuple(sorted(rows, key=key))
+
+
+def _comparable(records: list[Record]) -> list[Record]:
+    """The same records, all of one task measured by one definition on the same contents."""
+    tasks: dict[str, Record] = {}
+    models: dict[str, Record] = {}
+    for one in records:
+        task = tasks.setdefault(one.protocol.name, one)
+        model = models.setdefault(one.model.name, one)
+        for what, mine, other, its in (
+            ("data", one.data.sha256, task, task.data.sha256),
+            ("protocol version", one.protocol.version, task, task.protocol.version),
+            ("weights", one.model.weights, model, model.model.weights),
+            ("code", one.model.code, model, model.model.code),
+        ):
+            if mine != its:
+                raise ValueError(
+                    f"{one.model.name} ({one.protocol.name}) and {other.model.name}"
+                    f" ({other.protocol.name}) can't share a table on {one.data.name}, split"
+                    f" {one.data.split}: {what} {str(mine)[:12]} and {str(its)[:12]};"
+                    " evaluate again what is out of date"
+                )
+    return records

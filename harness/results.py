@@ -1,0 +1,168 @@
+"""Results on disk: one JSON record a protocol, data set and model, kept in git."""
+
+import json
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from harness import atomic
+from harness.types import Protocol, Scores
+
+if TYPE_CHECKING:
+    from harness.evaluate import Model
+
+_Sha256 = Field(pattern="^[0-9a-f]{64}$")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class ModelFacts(_Part):
+    """What was judged."""
+
+    name: str
+    dim: int
+    distance: str
+    licence: str
+    trained_on: list[str]
+    weights: str | None = Field(pattern="^[0-9a-f]{64}$")
+    code: str
+
+
+class ProtocolFacts(_Part):
+    """By which definition."""
+
+    name: str
+    version: int
+    headline: str
+
+
+class DataFacts(_Part):
+    """On which patches."""
+
+    name: str
+    split: str
+    sha256: str = _Sha256
+    patches: int
+    complete: bool
+    seen_in_training: bool
+
+
+class Environment(_Part):
+    """What could change a number, and only that."""
+
+    harness: str
+    libraries: dict[str, str]
+    provider: str
+    machine: str
+
+
+class Record(_Part):
+    """One measurement: scores are fractions at full precision, intervals cover 95 %."""
+
+    form: Literal[1] = 1
+    protocol: ProtocolFacts
+    data: DataFacts
+    model: ModelFacts
+    environment: Environment
+    scores: dict[str, float]
+    intervals: dict[str, tuple[float, float]]
+    scenes: dict[str, dict[str, float]]
+
+
+def record(model: "Model", protocol: Protocol, scores: Scores) -> Record:
+    """The record of one evaluation: the same run makes the same record."""
+    dataset = protocol.dataset
+    return Record(
+        protocol=ProtocolFacts(
+            name=protocol.name, version=protocol.version, headline=protocol.headline
+        ),
+        data=DataFacts(
+            name=dataset.name,
+            split=dataset.split,
+            sha256=dataset.sha256,
+            patches=len(dataset),
+            complete=dataset.complete,
+            seen_in_training=meet(model.trained_on, dataset.sources),
+        ),
+        model=ModelFacts(
+            name=model.name,
+            dim=model.dim,
+            distance=model.distance.name,
+            licence=model.licence,
+            trained_on=sorted(model.trained_on),
+            weights=model.weights,
+            code=model.code,
+        ),
+        environment=Environment(
+            harness=version("descriptor-harness"),
+            libraries={name: version(name) for name in sorted({"numpy", *model.libraries})},
+            provider=model.provider,
+            machine=platform.machine(),
+        ),
+        scores=dict(scores.values),
+        intervals=dict(scores.intervals),
+        scenes={scene: dict(values) for scene, values in scores.scenes.items()},
+    )
+
+
+def meet(trained_on: frozenset[str], sources: frozenset[str]) -> bool:
+    """Whether training saw tested data: "hpatches" covers "hpatches/v_wall", and the reverse."""
+    return any(
+        a == b or a.startswith(f"{b}/") or b.startswith(f"{a}/")
+        for a in trained_on
+        for b in sources
+    )
+
+
+def place(root: Path, one: Record) -> Path:
+    """Where a record lives: <root>/<protocol>/<data>/<split>/<task>/<model>.json."""
+    family, _, task = one.protocol.name.partition("/")
+    folder = root / family / one.data.name / one.data.split / task
+    return folder / f"{one.model.name.replace('/', '_')}.json"
+
+
+def to_json(one: Record) -> str:
+    """The bytes of a record: keys in order, full precision, "\\n" at the end."""
+    return json.dumps(one.model_dump(), indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def save(root: Path, one: Record) -> Path:
+    """Write one record; the same record writes the same bytes."""
+    file = place(root, one)
+    atomic.write_text(file, to_json(one))
+    return file
+
+
+def save_run(file: Path, facts: Mapping[str, object]) -> None:
+    """Keep beside a record what can't change its numbers: time, host, duration."""
+    atomic.write_text(file.with_suffix(".run.json"), json.dumps(facts, indent=1) + "\n")
+
+
+def load(root: Path) -> list[Record]:
+    """Every record below a folder, in the order of their paths.
+
+    Raises:
+        ValueError: if a file is no record; names the file and the field.
+    """
+    files = sorted(f for f in root.rglob("*.json") if not f.name.endswith(".run.json"))
+    return [read(file) for file in files]
+
+
+def read(file: Path) -> Record:
+    """One record, its form checked."""
+    try:
+        return Record.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        where = "; ".join(
+            f"{'.'.join(map(str, e['loc'])) or 'file'}: {e['msg']}" for e in error.errors()[:3]
+        )
+        raise ValueError(
+            f"{file} is not a record of this version ({where}):"
+            " evaluate again, or move the file away"
+        ) from error

@@ -1,0 +1,102 @@
+"""The nouns of the project, as frozen data: Block, Dataset, Descriptor, Descriptions, Protocol."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float32, Int, Shaped, UInt8
+
+from harness.distances import Distance
+
+Patches = UInt8[np.ndarray, "n height width"]
+"""Grey patches exactly as the data set stores them: 8 bits, not resized, not normalised."""
+
+Vectors = Shaped[np.ndarray, "n dim"]
+"""One descriptor a row: float32 numbers, or bits packed into uint8, as its distance takes them."""
+
+Rows = Int[np.ndarray, " m"]
+"""Indices of patches in data-set order."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive patches of one file or scene: the unit that is read, described and cached."""
+
+    name: str  # unique in its data set, e.g. "v_wall/e3"
+    size: int  # patches
+    sha256: str  # of the contents that `read` returns, or of the file that holds them
+    read: Callable[[], Patches]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Patches, block after block, and what each of them shows. Row i of an array is patch i."""
+
+    name: str
+    split: str
+    blocks: tuple[Block, ...]
+    point: Rows  # two patches match iff their points are equal
+    image: Rows  # patches of one image share a number
+    truth: str = ""  # sha256 of the files that define the task: pairs, queries, splits
+    sources: frozenset[str] = frozenset()  # where the patches come from, as in `trained_on`
+    complete: bool = True  # False where the user allowed parts to be missing
+
+    def __len__(self) -> int:
+        return len(self.point)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Over the contents: every block's name, size and hash, in order, and the truth's."""
+        lines = [f"{b.name} {b.size} {b.sha256}\n" for b in self.blocks]
+        return hashlib.sha256("".join([*lines, self.truth]).encode()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Descriptor:
+    """One entry of the zoo: how patches become vectors, and how vectors are compared."""
+
+    name: str
+    describe: Callable[[Patches], Vectors]  # any n, 0 included; any square patch
+    distance: Distance
+    dim: int  # numbers in a vector; bits where the distance takes packed bits
+    trained_on: frozenset[str] = frozenset()  # data names: "phototour/liberty", "hpatches/v_wall"
+    licence: str = "Apache-2.0"
+    weights: str | None = None  # sha256 of the weights file
+    code: str = ""  # sha256 of the source that makes the vectors; the registry fills it in
+    libraries: tuple[str, ...] = ("numpy",)  # distributions whose version may change a vector
+    provider: str = "cpu"  # what really computes: "cpu", "cuda", "CPUExecutionProvider"
+
+
+@dataclass(frozen=True, eq=False)
+class Descriptions:
+    """A data set, described: row i of `vectors` belongs to patch i."""
+
+    dataset: Dataset
+    vectors: Vectors
+    distance: Distance
+
+    def paired(self, a: Rows, b: Rows) -> Float32[np.ndarray, " m"]:
+        """Distances between rows a[i] and b[i]."""
+        return self.distance.paired(self.vectors, a, b)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a protocol measured: fractions, never percent."""
+
+    values: Mapping[str, float]
+    scenes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # 95 %
+
+
+@dataclass(frozen=True, eq=False)
+class Protocol:
+    """One published evaluation: a data set and the scores that it prints. Never sees a model."""
+
+    name: str  # "hpatches/matching"; a variant has a name of its own
+    version: int  # raised whenever a number that it prints could change
+    dataset: Dataset
+    score: Callable[[Descriptions], Scores]
+    headline: str  # the score that tables are sorted by

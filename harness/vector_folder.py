@@ -1,0 +1,256 @@
+"""Vectors as the official HPatches tools keep them: a CSV file for each block of patches.
+
+A row for each patch, no header; cells are divided by "," or ";" and may begin with blanks. A folder
+may say more about its vectors in `descriptor.json`; without it they are compared by L2.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32, UInt8
+
+from harness import atomic
+from harness.distances import DISTANCES, HAMMING, L2, Distance
+from harness.types import Block, Descriptor, Vectors
+
+ABOUT = "descriptor.json"
+
+
+@dataclass(frozen=True)
+class VectorFolder:
+    """A model whose vectors were computed elsewhere and are read from `<root>/<block name>.csv`."""
+
+    name: str
+    root: Path
+    distance: Distance
+    dim: int  # columns of every file
+    trained_on: frozenset[str]
+    licence: str
+    weights: str  # sha256 over names and contents of all CSV files: the vectors are the weights
+    code: str = ""
+    libraries: tuple[str, ...] = ()
+    provider: str = "csv"
+
+    def read(self, block: Block) -> Vectors:
+        """The vectors of one block, in its order.
+
+        Raises:
+            FileNotFoundError: if the folder has no file for the block.
+            ValueError: if the file has not a finite number (0 or 1, for bits) in every cell, or
+                not a row for each patch; names the file, and the line where there is one.
+        """
+        file = self.root / f"{block.name}.csv"
+        if not file.is_file():
+            raise FileNotFoundError(
+                f"{self.name} has no vectors for {block.name}: no file {file}; describe these"
+                " patches too, or allow the data set to be incomplete"
+            )
+        numbers = _numbers(file, self.dim, bits=self.distance is HAMMING)
+        if len(numbers) != block.size:
+            raise ValueError(
+                f"{file} has {len(numbers)} rows, but {block.name} has {block.size} patches and"
+                " each wants one: write the file again from these patches"
+            )
+        return np.packbits(numbers != 0, axis=1) if self.distance is HAMMING else numbers
+
+
+def open_folder(root: Path) -> VectorFolder:
+    """The model that a folder of CSV files holds; reads `descriptor.json` and hashes every file.
+
+    Raises:
+        ValueError: if there is no CSV file, or `descriptor.json` is not understood.
+    """
+    files = sorted(root.rglob("*.csv"))
+    if not files:
+        raise ValueError(
+            f"no CSV file in {root}; the official form is {root / '<sequence>' / '<strip>.csv'}"
+        )
+    about = _about(root / ABOUT)
+    return VectorFolder(
+        name=about.get("name", root.resolve().name),
+        root=root,
+        distance=DISTANCES[about.get("distance", L2.name)],
+        dim=_dim(files, root),
+        trained_on=frozenset(about.get("trained_on", ())),
+        licence=about.get("licence", "unknown"),
+        weights=_sha256(files, root),
+    )
+
+
+def write(
+    root: Path, block: str, vectors: Vectors, distance: Distance, *, dim: int | None = None
+) -> Path:
+    """Write the vectors of one block in the official form; reading them gives the same bits.
+
+    Args:
+        root: the folder of all blocks.
+        block: the name of the block, "v_wall/e3": its file is `<root>/v_wall/e3.csv`.
+        vectors: as `distance` takes them; packed bits become columns of 0 and 1.
+        distance: by which the vectors are compared.
+        dim: bits to write where they do not fill the last byte; None writes every bit.
+
+    Raises:
+        ValueError: if the form can't hold the vectors: one column, another dtype, or not finite.
+    """
+    if vectors.dtype != distance.dtype:
+        raise ValueError(
+            f"{block}: {vectors.dtype} vectors to be written, but {distance.name} distance"
+            f" takes {np.dtype(distance.dtype).name}"
+        )
+    table = np.unpackbits(vectors, axis=1, count=dim) if distance is HAMMING else vectors
+    if table.shape[1] == 1:
+        raise ValueError(
+            f"{block}: vectors of one number can't be written, because readers of the official form"
+            " take a single column for a wrong delimiter; a second, constant number changes no"
+            " distance"
+        )
+    if not np.isfinite(table).all():
+        bad = int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])
+        raise ValueError(f"{block}: vector {bad} is not finite and can't be written")
+    file = root / f"{block}.csv"
+    with atomic.writing(file) as stream:
+        stream.write(_text_of_bits(table) if distance is HAMMING else _text_of_floats(table))
+    return file
+
+
+def describe_folder(root: Path, model: Descriptor | VectorFolder) -> None:
+    """Write `descriptor.json`: what the CSV files beside it do not say of the model."""
+    about = {
+        "name": model.name,
+        "distance": model.distance.name,
+        "trained_on": sorted(model.trained_on),
+        "licence": model.licence,
+    }
+    atomic.write_text(root / ABOUT, json.dumps(about, indent=1) + "\n")
+
+
+def _about(file: Path) -> dict[str, Any]:
+    if not file.is_file():
+        return {}
+    wanted = {
+        "name": "a name",
+        "distance": f"one of {', '.join(DISTANCES)}",
+        "trained_on": "a list of data names",
+        "licence": "a text",
+    }
+    try:
+        about = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{file} is not JSON: {error}") from error
+    if not isinstance(about, dict):
+        raise ValueError(f"{file} holds {about!r:.60}; an object of {', '.join(wanted)} is wanted")
+    for key, value in about.items():
+        if key not in wanted:
+            raise ValueError(f"{file}: unknown key {key!r}; known: {', '.join(wanted)}")
+        if key == "trained_on":
+            good = isinstance(value, list) and all(isinstance(name, str) for name in value)
+        else:
+            good = isinstance(value, str) and value != ""
+        if not good or (key == "distance" and value not in DISTANCES):
+            raise ValueError(f"{file}: {key} is {value!r}; wanted is {wanted[key]}")
+    return about
+
+
+def _dim(files: Iterable[Path], root: Path) -> int:
+    for file in files:
+        if file.stat().st_size:  # a block without patches has an empty file
+            return _columns(file)[1]
+    raise ValueError(f"every CSV file in {root} is empty")
+
+
+def _sha256(files: Iterable[Path], root: Path) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as stream:
+            of_file = hashlib.file_digest(stream, "sha256").hexdigest()
+        digest.update(f"{file.relative_to(root).as_posix()} {of_file}\n".encode())
+    return digest.hexdigest()
+
+
+def _columns(file: Path) -> tuple[str, int]:
+    """The delimiter, and the number of cells in the first line."""
+    with file.open(encoding="utf-8", errors="replace") as stream:
+        first = stream.readline()
+    delimiter = ";" if ";" in first else ","
+    columns = first.count(delimiter) + 1
+    if columns == 1:
+        raise ValueError(
+            f'{file} has one column: its cells must be divided by "," or ";"'
+            " (and vectors of a single number are refused, as the official tools refuse them)"
+        )
+    return delimiter, columns
+
+
+def _numbers(file: Path, dim: int, *, bits: bool) -> Float32[np.ndarray, "n dim"]:
+    import pandas as pd
+
+    if not file.stat().st_size:
+        return np.empty((0, dim), np.float32)
+    delimiter, columns = _columns(file)
+    if columns != dim:
+        raise ValueError(
+            f"{file} has {columns} columns where the folder's first file has {dim}:"
+            " the files of one descriptor have equally many"
+        )
+    try:
+        with np.errstate(over="ignore"):  # beyond float32: infinite, and reported below
+            table = pd.read_csv(
+                file,
+                sep=delimiter,
+                header=None,
+                dtype=np.float32,
+                na_filter=False,  # an empty cell is an error, not NaN
+                quoting=3,
+                low_memory=False,
+            )
+    except ValueError as error:
+        raise ValueError(f"{file}: {_first_fault(file, delimiter, dim, bits) or error}") from error
+    numbers = np.ascontiguousarray(table.to_numpy())
+    good = (numbers == 0) | (numbers == 1) if bits else np.isfinite(numbers)
+    if not good.all():
+        raise ValueError(f"{file}: {_first_fault(file, delimiter, dim, bits)}")
+    return numbers
+
+
+def _first_fault(file: Path, delimiter: str, dim: int, bits: bool) -> str | None:
+    """Where a file goes wrong, read slowly: the fast reader does not say."""
+    with file.open(encoding="utf-8", errors="replace") as stream:
+        for number, line in enumerate(stream, 1):
+            cells = line.strip().split(delimiter)
+            if cells == [""]:
+                continue
+            if len(cells) != dim:
+                return f"line {number} has {len(cells)} cells where the first line has {dim}"
+            for column, cell in enumerate(cells, 1):
+                if not _is_good(cell, bits):
+                    return (
+                        f"line {number}, column {column} holds {cell.strip()!r:.40}; wanted is"
+                        f" {'0 or 1' if bits else 'a finite number'}, and no header line"
+                    )
+    return None
+
+
+def _is_good(cell: str, bits: bool) -> bool:
+    try:
+        with np.errstate(over="ignore"):
+            number = np.float32(float(cell))
+    except ValueError:
+        return False
+    return "_" not in cell and bool(number in (0, 1) if bits else np.isfinite(number))
+
+
+def _text_of_floats(table: Float32[np.ndarray, "n dim"]) -> bytes:
+    row = ",".join(["%.9g"] * table.shape[1]) + "\n"  # 9 digits tell all float32 numbers apart
+    return (row * len(table) % tuple(table.ravel().tolist())).encode()
+
+
+def _text_of_bits(table: UInt8[np.ndarray, "n dim"]) -> bytes:
+    text = np.full((*table.shape, 2), ord(","), np.uint8)
+    text[:, :, 0] = table + ord("0")
+    text[:, -1:, 1] = ord("\n")
+    return text.tobytes()

@@ -1,0 +1,292 @@
+"""Makes a benchmark in the format of HPatches out of image sequences with homographies.
+
+As in HPatches, regions are detected in image 1 and carried to the others by the homography, each
+time after a random jitter of one of three strengths. Other than there, one detector is used (the
+difference of Gaussians), the strongest regions are kept instead of random ones, and a region must
+be visible with its jitter: no patch shows what lies beyond the border of an image.
+"""
+
+import json
+import re
+import shutil
+import uuid
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+from jaxtyping import UInt8
+
+from harness import atomic
+from protocols.hpatches import frames, png
+from protocols.hpatches.detect import CONTRAST, MAGNIFICATION, detect
+from protocols.hpatches.frames import NOISE, Frames, Maps
+from protocols.hpatches.sampling import SIDE, patches
+from protocols.hpatches.sequences import IMAGES, Homography, find, read_grey
+
+VERSION = 1  # raised whenever the same images could give other patches
+MOST = 10_000  # patches in a strip: OpenCV reads no image higher than 2^20 pixels
+
+Grey = UInt8[np.ndarray, "height width"]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What became of the regions detected in one sequence; the counts add up to `detected`."""
+
+    sequence: str
+    detected: int
+    outside: tuple[int, ...]  # of image 1, 2, ...: counted at the first that does not show it
+    overlapping: int  # more than half with a stronger one
+    over_cap: int  # weaker than as many as were asked for
+    kept: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a build made. As text: a table of the tallies."""
+
+    name: str  # of the data set
+    folder: Path
+    sequences: tuple[Tally, ...]
+    overlap: Mapping[str, float]  # of a region with its jittered self, the median by noise
+    passed_over: tuple[Path, ...] = ()  # folders without images
+
+    def __str__(self) -> str:
+        head = ["sequence", "detected", *(f"out of {k}" for k in range(1, IMAGES + 1))]
+        rows = [[*head, "overlapping", "over cap", "kept"]]
+        for t in self.sequences:
+            counts = (t.detected, *t.outside, t.overlapping, t.over_cap, t.kept)
+            rows.append([t.sequence, *map(str, counts)])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [f"{self.name} in {self.folder}", ""]
+        for first, *others in rows:
+            cells = [first.ljust(widths[0])]
+            cells += [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
+            lines.append("  ".join(cells))
+        median = ", ".join(f"{noise} {overlap:.2f}" for noise, overlap in self.overlap.items())
+        lines += ["", f"median overlap of a region with its jittered self: {median}"]
+        lines += [f"passed over, no images in it: {folder}" for folder in self.passed_over]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """The regions kept of one sequence, in image 1, and their jitter in each other image."""
+
+    frames: Frames
+    jitters: Mapping[str, Maps]  # by the name of the strip, "e1" for image 2
+
+
+def build(
+    images: Path,
+    out: Path,
+    *,
+    name: str | None = None,
+    seed: int = 0,
+    max_keypoints: int = 2000,
+    progress: Progress | None = None,
+) -> Report:
+    """Make a set in the folder `out` from the sequences in the folder `images`.
+
+    The same images give the same patches. `out` appears when the set is whole.
+
+    Args:
+        images: a folder of sequence folders, or one of these; see `sequences`.
+        out: a new folder, or an empty one.
+        name: the set is called "hpatches-built-" and this; the name of `images` where None.
+        seed: of the jitter.
+        max_keypoints: largest number of patches in a strip.
+        progress: called with the number of finished sequences and that of all.
+
+    Raises:
+        ValueError: if a sequence is malformed, or shows too few regions in all its images.
+        FileExistsError: if there is something in `out`.
+    """
+    if not 2 <= max_keypoints <= MOST:
+        raise ValueError(f"max_keypoints is {max_keypoints}: give a number from 2 to {MOST}")
+    name = images.resolve().name if name is None else name
+    if not re.fullmatch(r"[A-Za-z0-9_.+-]+", name):
+        raise ValueError(f"{name!r} can't name a set: give letters, digits and any of _ . + -")
+    _refuse_used(out)
+    sequences, passed_over = find(images)
+    chosen = [
+        select(s.name, read_grey(s.files[0]), s.shapes, s.from_first, seed, max_keypoints)
+        for s in sequences
+    ]
+    report = Report(
+        f"hpatches-built-{name}",
+        out,
+        tuple(tally for _, tally in chosen),
+        _median_overlap([regions for regions, _ in chosen]),
+        tuple(passed_over),
+    )
+    with placing(out) as folder:
+        for done, (sequence, (regions, _)) in enumerate(zip(sequences, chosen, strict=True)):
+            if progress:
+                progress(done, len(sequences))
+            target = folder / "patches" / sequence.name
+            load = [lambda file=file: read_grey(file) for file in sequence.files]
+            write_strips(target, load, sequence.from_first, regions, compress=True)
+        if progress:
+            progress(len(sequences), len(sequences))
+        write_json(folder / "tasks" / "splits.json", _splits([s.name for s in sequences]))
+        about = {
+            "name": report.name,
+            "builder": {"version": VERSION, "opencv": cv2.__version__},
+            "parameters": {
+                "seed": seed,
+                "max_keypoints": max_keypoints,
+                "magnification": MAGNIFICATION,
+                "contrast": CONTRAST,
+                "noise": {level: asdict(noise) for level, noise in NOISE.items()},
+            },
+            "median_overlap": report.overlap,
+            "sequences": {
+                s.name: {
+                    "folder": s.folder,
+                    "images": {f.name: sha for f, sha in zip(s.files, s.sha256, strict=True)},
+                    "from_image_1": [h.tolist() for h in s.from_first[1:]],
+                    "regions": asdict(tally),
+                }
+                for s, (_, tally) in zip(sequences, chosen, strict=True)
+            },
+        }
+        write_json(folder / "dataset.json", about)
+    return report
+
+
+def select(
+    name: str,
+    first: Grey,
+    shapes: Sequence[tuple[int, int]],
+    from_first: Sequence[Homography],
+    seed: int,
+    most: int,
+) -> tuple[Regions, Tally]:
+    """Choose the regions of a sequence: visible everywhere, apart from each other, the strongest.
+
+    Raises:
+        ValueError: if fewer than two are left.
+    """
+    found = detect(first)
+    draws = frames.uniform(
+        (seed, zlib.crc32(name.encode())), len(NOISE), IMAGES - 1, len(found), frames.DRAWS
+    )
+    jitters = {
+        f"{level}{k}": frames.jitter(noise, of_image)
+        for (level, noise), of_level in zip(NOISE.items(), draws, strict=True)
+        for k, of_image in enumerate(of_level, 1)
+    }
+    squares = frames.image_from_patch(found)
+    alive = np.ones(len(found), bool)
+    outside = []
+    for k, (h, shape) in enumerate(zip(from_first, shapes, strict=True)):
+        maps = frames.compose(h, squares)
+        visible = frames.inside(maps, *shape)
+        for level in NOISE if k else ():
+            visible &= frames.inside(frames.compose(maps, jitters[f"{level}{k}"]), *shape)
+        outside.append(int(np.count_nonzero(alive & ~visible)))
+        alive &= visible
+    rows = np.flatnonzero(alive)
+    apart = rows[frames.thin(found[rows])]
+    kept = apart[:most]
+    tally = Tally(
+        sequence=name,
+        detected=len(found),
+        outside=tuple(outside),
+        overlapping=len(rows) - len(apart),
+        over_cap=len(apart) - len(kept),
+        kept=len(kept),
+    )
+    if len(kept) < 2:
+        raise ValueError(
+            f"{name} is left with {len(kept)} of {len(found)} regions, {sum(outside)} of which are"
+            " not visible in all images: check its homographies, or take it out"
+        )
+    return Regions(found[kept], {strip: maps[kept] for strip, maps in jitters.items()}), tally
+
+
+def write_strips(
+    folder: Path,
+    load: Sequence[Callable[[], Grey]],
+    from_first: Sequence[Homography],
+    regions: Regions,
+    *,
+    compress: bool,
+) -> None:
+    """Write the 16 strips of a sequence, from a function for each image that reads it."""
+    squares = frames.image_from_patch(regions.frames)
+
+    def write(k: int) -> None:
+        strips = [f"{level}{k}" for level in NOISE] if k else ["ref"]
+        maps = frames.compose(from_first[k], squares)
+        jittered = [frames.compose(maps, regions.jitters[s]) if k else maps for s in strips]
+        read = patches(load[k]().astype(np.float32), np.concatenate(jittered))
+        for strip, column in zip(strips, np.split(read, len(strips)), strict=True):
+            with atomic.writing(folder / f"{strip}.png") as stream:
+                stream.write(png.encode(column.reshape(-1, SIDE), compress=compress))
+
+    with ThreadPoolExecutor() as pool:  # NumPy and zlib let other threads run
+        list(pool.map(write, range(IMAGES)))
+
+
+def write_json(file: Path, value: object) -> None:
+    """Write a value as JSON, the same bytes for the same value."""
+    atomic.write_text(file, json.dumps(value, indent=1, sort_keys=True) + "\n")
+
+
+@contextmanager
+def placing(folder: Path) -> Iterator[Path]:
+    """A folder to fill; it takes the place of `folder` only when the block ends without error."""
+    folder = folder.absolute()
+    unfinished = folder.with_name(f".{folder.name}.unfinished-{uuid.uuid4().hex[:8]}")
+    unfinished.mkdir(parents=True)
+    try:
+        yield unfinished
+        if folder.is_dir():
+            folder.rmdir()  # empty, or this fails
+        unfinished.rename(folder)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+
+
+def _refuse_used(out: Path) -> None:
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        finished = (out / "dataset.json").is_file()
+        what = "is a finished set" if finished else "is there already, and no empty folder"
+        raise FileExistsError(f"{out} {what}: give another folder, or remove it")
+
+
+def _median_overlap(chosen: Sequence[Regions]) -> dict[str, float]:
+    overlaps = {
+        level: np.concatenate(
+            [
+                frames.overlap(maps)
+                for regions in chosen
+                for strip, maps in regions.jitters.items()
+                if strip.startswith(level)
+            ]
+        )
+        for level in NOISE
+    }
+    return {level: round(float(np.median(values)), 4) for level, values in overlaps.items()}
+
+
+def _splits(sequences: Sequence[str]) -> dict[str, dict[str, object]]:
+    """Split `full` tests on all; with four sequences or more, `a` trains on every other one.
+
+    Sequences alternate within those of one kind, so that both kinds are in both parts.
+    """
+    splits: dict[str, dict[str, object]] = {"full": {"name": "full", "test": list(sequences)}}
+    if len(sequences) >= 4:
+        kinds = [[s for s in sequences if s.startswith(kind)] for kind in ("i_", "v_")]
+        test, train = (sorted(s for kind in kinds for s in kind[i::2]) for i in (0, 1))
+        splits["a"] = {"name": "a", "test": test, "train": train}
+    return splits

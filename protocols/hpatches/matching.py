@@ -1,0 +1,86 @@
+"""HPatches image matching: which patch of the other image shows this one's point?"""
+
+from pathlib import Path
+
+import numpy as np
+
+from harness import Descriptions, Protocol, Scores, parallel
+from harness.distances import Distance
+from harness.metrics import rank_uncertain, trapezoid_average_precision
+from harness.statistics import interval_of_mean
+from harness.types import Vectors
+from protocols.hpatches import tasks, variant
+from protocols.hpatches.reader import NOISES, HPatches
+
+SUBSETS = {"all": "", "illum": "i_", "view": "v_"}  # prefix of the sequences' names
+
+
+def matching(
+    *,
+    data: Path | None = None,
+    split: str | None = None,
+    allow_partial: bool = False,
+    pcapl: bool = False,
+    ties: str = "mean",
+) -> Protocol:
+    """Average precision (trapezoid) of nearest neighbours in 5 images, mean over sequences.
+
+    `matching/{easy,hard,tough}/{all,illum,view}/map`, and the mean of the three "all" as
+    `matching/map`. Neither a ratio test nor a mutual check. Where several patches are equally near,
+    each is the answer with equal chance; official ties: the first of them is.
+    """
+    return variant.protocol(
+        "matching", tasks.matching, _score,
+        data=data, split=split, allow_partial=allow_partial, pcapl=pcapl, ties=ties,
+    )  # fmt: skip
+
+
+def _score(opened: HPatches, task: None, described: Descriptions, official: bool) -> Scores:
+    def one(number: int) -> dict[str, float]:
+        return _sequence(opened, number, described, official)
+
+    scenes = dict(zip(opened.test, parallel.each(one, range(len(opened.test))), strict=True))
+    values = {}
+    for noise in NOISES:
+        for subset, prefix in SUBSETS.items():
+            found = [own[f"{noise}/map"] for s, own in scenes.items() if s.startswith(prefix)]
+            if found:  # a split of one kind has no breakdown by kind
+                values[f"{noise}/{subset}/map"] = float(np.mean(found))
+    values["map"] = float(np.mean([values[f"{noise}/all/map"] for noise in NOISES]))
+    intervals = {
+        f"{noise}/all/map": interval_of_mean([own[f"{noise}/map"] for own in scenes.values()])
+        for noise in NOISES
+    }
+    intervals["map"] = interval_of_mean([own["map"] for own in scenes.values()])
+    return variant.scores("matching", values, scenes, intervals)
+
+
+def _sequence(
+    opened: HPatches, number: int, described: Descriptions, official: bool
+) -> dict[str, float]:
+    own: dict[str, float] = {}
+    ref = described.vectors[opened.strip(number, "ref")]
+    for noise in NOISES:
+        for k in range(1, 6):
+            other = described.vectors[opened.strip(number, f"{noise[0]}{k}")]
+            found = _average_precision(ref, other, described.distance, official)
+            own[f"{noise}/{k}/ap"] = found
+        own[f"{noise}/map"] = float(np.mean([own[f"{noise}/{k}/ap"] for k in range(1, 6)]))
+    own["map"] = float(np.mean([own[f"{noise}/map"] for noise in NOISES]))
+    return own
+
+
+def _average_precision(ref: Vectors, other: Vectors, distance: Distance, official: bool) -> float:
+    """Of the nearest neighbours of n patches, ranked by distance, out of n matches."""
+    nearest = distance.nearest(ref, other)
+    correct = nearest.row == nearest.column
+    first = np.searchsorted(nearest.row, np.arange(len(ref)))
+    if official:
+        chance = correct[first].astype(float)
+        order = np.argsort(nearest.distance, kind="stable")
+        ranking = rank_uncertain(chance[order], np.arange(len(order), dtype=float), len(ref))
+    else:
+        ties = np.diff(first, append=len(nearest.row))
+        chance = np.add.reduceat(correct, first, dtype=float) / ties
+        ranking = rank_uncertain(chance, nearest.distance, len(ref))
+    return float(trapezoid_average_precision(ranking))

@@ -1,0 +1,135 @@
+"""HPatches patch retrieval: find a point's five other patches in a pool of distractors."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Float32, Shaped
+
+from harness import Descriptions, Protocol, Scores, parallel
+from harness.metrics import Ties, count_below, rank_counted, trapezoid_average_precision
+from harness.statistics import interval_of_mean
+from harness.types import Vectors
+from protocols.hpatches import tasks, variant
+from protocols.hpatches.reader import NOISES, HPatches
+
+POOLS = (100, 500, 1000, 5000, 10000, 15000, 20000)  # patches, the five positives among them
+POSITIVES = 5
+FEW = 16
+QUERIES = 256  # held at a time: their distances to 20,000 distractors are 20 MiB
+
+
+Cross = Callable[[Vectors, Vectors], Float32[np.ndarray, "n m"]]
+
+
+def retrieval(
+    *,
+    data: Path | None = None,
+    split: str | None = None,
+    allow_partial: bool = False,
+    pcapl: bool = False,
+    ties: str = "mean",
+) -> Protocol:
+    """Mean over queries of average precision (trapezoid) in pools of 100 to 20,000 patches.
+
+    `retrieval/{easy,hard,tough}/map@{100,...,20000}`, and the mean of the 21 as `retrieval/map`.
+    Distractors of the query's own sequence are left out; a pool takes the first of the rest, all
+    where there are fewer. Official ties: a positive ranks before a distractor of equal distance.
+    """
+    return variant.protocol(
+        "retrieval", tasks.retrieval, _score,
+        data=data, split=split, allow_partial=allow_partial, pcapl=pcapl, ties=ties,
+    )  # fmt: skip
+
+
+def _score(
+    opened: HPatches, task: tasks.Retrieval, described: Descriptions, official: bool
+) -> Scores:
+    names = [f"{noise}/map@{pool}" for noise in NOISES for pool in POOLS]
+    parts: list[tuple[int, tasks.Patchlist]] = []
+    for number in range(len(opened.test)):
+        rows = np.flatnonzero(task.queries.s == number)
+        cuts = range(QUERIES, len(rows), QUERIES)
+        parts += [(number, task.queries.take(part)) for part in np.split(rows, cuts) if part.size]
+
+    def one(part: tuple[int, tasks.Patchlist]) -> Float[np.ndarray, "queries 21"]:
+        return _average_precisions(
+            opened, *part, task.distractors, described, "matches-first" if official else "mean"
+        )
+
+    found = parallel.each(one, parts)
+    scenes: dict[str, dict[str, float]] = {}
+    queries = []
+    for number in sorted({number for number, _ in parts}):
+        own = [precision for (n, _), precision in zip(parts, found, strict=True) if n == number]
+        precision = np.concatenate(own)
+        queries.append(len(precision))
+        scene = scenes[opened.test[number]] = dict(zip(names, precision.mean(0).tolist(), strict=True))
+        scene["map"] = float(precision.mean())
+    values = {
+        name: float(np.average([own[name] for own in scenes.values()], weights=queries))
+        for name in names
+    }
+    values["map"] = float(np.mean([values[name] for name in names]))
+    intervals = {"map": interval_of_mean([own["map"] for own in scenes.values()], queries)}
+    return variant.scores("retrieval", values, scenes, intervals)
+
+
+def _average_precisions(
+    opened: HPatches,
+    sequence: int,
+    queries: tasks.Patchlist,
+    distractors: tasks.Patchlist,
+    described: Descriptions,
+    ties: Ties,
+) -> Float[np.ndarray, "queries 21"]:
+    """Of queries of one sequence: each noise, and in it each pool."""
+    vectors, cross = described.vectors, described.distance.cross
+    ref = np.zeros(1, int)
+    query = vectors[opened.rows(queries.s, ref, queries.idx, "easy")]
+    image = np.arange(1, POSITIVES + 1)
+    positive = np.concatenate(
+        [
+            vectors[opened.rows(queries.s[:, None], image, queries.idx[:, None], noise)]
+            for noise in NOISES
+        ],
+        axis=1,
+    )
+    matched = _own(cross, query, positive).reshape(len(query), len(NOISES), POSITIVES)
+    matched.sort(axis=2)
+    kept = distractors.take(np.flatnonzero(distractors.s != sequence))
+    distance = cross(query, vectors[opened.rows(kept.s, ref, kept.idx, "easy")])
+    flat = matched.reshape(len(query), -1)
+    nearer = np.zeros(flat.shape, int)
+    upto = np.zeros(flat.shape, int)
+    precision = np.empty((len(query), len(NOISES), len(POOLS)))
+    start = 0
+    for place, pool in enumerate(POOLS):  # each pool is the one before and some more
+        more = np.sort(distance[:, start : pool - POSITIVES], axis=1)
+        start = pool - POSITIVES
+        nearer += count_below(more, flat, "left")
+        upto += count_below(more, flat, "right")
+        ranking = rank_counted(matched.reshape(-1, POSITIVES), *(
+            count.reshape(-1, POSITIVES) for count in (nearer, upto - nearer)
+        ))  # fmt: skip
+        precision[:, :, place] = trapezoid_average_precision(
+            ranking.with_ties(ties)
+        ).reshape(len(query), -1)
+    return precision.reshape(len(query), -1)
+
+
+def _own(
+    cross: Cross, query: Vectors, positive: Shaped[np.ndarray, "queries n d"]
+) -> Float[np.ndarray, "queries n"]:
+    """Distances of each query to its positives, by the product that measures the distractors.
+
+    So that equal vectors tie. A few queries at a time: most of the product is thrown away.
+    """
+    queries, n = positive.shape[:2]
+    out = np.empty((queries, n), np.float32)
+    for i in range(0, queries, FEW):
+        some = positive[i : i + FEW]
+        every = cross(query[i : i + FEW], some.reshape(-1, some.shape[2]))
+        rows = np.arange(len(some))
+        out[i : i + FEW] = every.reshape(len(some), len(some), n)[rows, rows]
+    return out

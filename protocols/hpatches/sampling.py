@@ -1,0 +1,111 @@
+"""Reads an image through a map: smoothed for the step of the samples, interpolated between pixels.
+
+As in `frames`, only operations that IEEE 754 fixes are used, one at a time: weights are rounded
+numbers, and sums run in a written order.
+"""
+
+import math
+
+import numpy as np
+from jaxtyping import Float32, Float64, UInt8
+
+from protocols.hpatches.frames import Maps
+
+SIDE = 65  # pixels of a patch
+READ = 8  # patches at a time: their coordinates stay in the cache
+
+Image = Float32[np.ndarray, "height width"]
+
+
+def patches(image: Image, image_from_patch: Maps) -> UInt8[np.ndarray, "n 65 65"]:
+    """The patch of each region, through its map itself: a homography is not linearised.
+
+    A patch whose pixels lie s > 1 image pixels apart (geometric mean of the two directions, in
+    the middle) is read from the image smoothed by 0.5 sqrt(s^2 - 1), s rounded to a power of
+    sqrt(2): the blur that a camera with pixels of that size would have added.
+    """
+    determinant = _determinant(image_from_patch) / image_from_patch[:, 2, 2] ** 3
+    step = np.sqrt(np.abs(determinant)) / (SIDE / 2)
+    level = np.searchsorted(STEPS, step)
+    line = (np.arange(SIDE) - SIDE // 2) / (SIDE / 2)
+    out = np.empty((len(image_from_patch), SIDE, SIDE), np.uint8)
+    for current in range(int(level.max(initial=0)) + 1):
+        if current:
+            image = smooth(image, ADDED[current - 1])
+        rows = np.flatnonzero(level == current)
+        for i in range(0, len(rows), READ):
+            chunk = rows[i : i + READ]
+            out[chunk] = rounded(read(image, image_from_patch[chunk], line, line))
+    return out
+
+
+def read(
+    image: Image,
+    image_from_target: Maps,
+    x: Float64[np.ndarray, " columns"],
+    y: Float64[np.ndarray, " rows"],
+) -> Float32[np.ndarray, "n rows columns"]:
+    """Bilinear values of the image at the images of the points (x, y), which must lie on it."""
+    maps = image_from_target[:, :, :, None, None]
+    u, v, w = (maps[:, i, 0] * x + (maps[:, i, 1] * y[:, None] + maps[:, i, 2]) for i in range(3))
+    u /= w
+    v /= w
+    column, row = np.floor(u), np.floor(v)
+    u -= column
+    v -= row
+    row *= image.shape[1]
+    row += column
+    at = row.astype(np.intp)
+    right, down = u.astype(np.float32), v.astype(np.float32)
+    flat, width = image.ravel(), image.shape[1]
+    # A point on the last row or column has weight 0 for the pixel beyond: any value will do there.
+    upper = _between(*(flat[i:].take(at, mode="clip") for i in (0, 1)), right)
+    lower = _between(*(flat[i:].take(at, mode="clip") for i in (width, width + 1)), right)
+    return _between(upper, lower, down)
+
+
+def _between(a: np.ndarray, b: np.ndarray, share: np.ndarray) -> np.ndarray:
+    b -= a
+    b *= share
+    b += a
+    return b
+
+
+def rounded(image: Float32[np.ndarray, "*shape"]) -> UInt8[np.ndarray, "*shape"]:
+    """Grey values to the nearest of 0..255, halves up."""
+    return (np.clip(image, 0, 255) + np.float32(0.5)).astype(np.uint8)
+
+
+def smooth(image: Image, sigma: float) -> Image:
+    """Gaussian blur, cut off at 3 sigma; the border is repeated outwards."""
+    radius = math.ceil(3 * sigma)
+    # Rounded, so that the last bit of exp, which differs between machines, has no say.
+    half = [round(math.exp(-0.5 * (i / sigma) ** 2), 9) for i in range(radius + 1)]
+    total = half[0] + 2 * sum(half[1:])
+    weights = [np.float32(weight / total) for weight in half]
+    for axis in (0, 1):
+        padding = [(0, 0), (0, 0)]
+        padding[axis] = (radius, radius)
+        padded = np.pad(image, padding, mode="edge")
+        length = image.shape[axis]
+        parts = [padded[(slice(None),) * axis + (slice(i, i + length),)] for i in range(2 * radius + 1)]
+        out = parts[radius] * weights[0]
+        for i in range(1, radius + 1):
+            both = parts[radius - i] + parts[radius + i]
+            both *= weights[i]
+            out += both
+        image = out
+    return image
+
+
+def _determinant(m: Maps) -> Float64[np.ndarray, " n"]:
+    return (
+        m[:, 0, 0] * (m[:, 1, 1] * m[:, 2, 2] - m[:, 1, 2] * m[:, 2, 1])
+        - m[:, 0, 1] * (m[:, 1, 0] * m[:, 2, 2] - m[:, 1, 2] * m[:, 2, 0])
+        + m[:, 0, 2] * (m[:, 1, 0] * m[:, 2, 1] - m[:, 1, 1] * m[:, 2, 0])
+    )
+
+
+# Steps of 1, sqrt(2), 2, ... pixels: bounds half way between them, and the blur added to go on.
+STEPS = np.array([round(2 ** (i / 2 + 0.25), 9) for i in range(12)])
+ADDED = [round(0.5 * math.sqrt(2.0**i * (2 - 1)), 9) for i in range(12)]

@@ -1,0 +1,231 @@
+"""The task files of HPatches: the user's own, or made by the official recipe where missing."""
+
+import csv
+import hashlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from harness import Dataset, atomic, home
+from protocols.hpatches.reader import OFFICIAL, HPatches
+
+PAIRS, QUERIES, DISTRACTORS = 1_000_000, 10_000, 20_000  # what the official files hold
+FLAT = 10  # a reference patch whose grey values deviate less never enters retrieval
+SEED = 42
+
+log = logging.getLogger(__name__)
+
+Column = Int[np.ndarray, " n"]
+Writer = Callable[[HPatches, Sequence[Path]], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs of patches to verify; sequences are numbered as in the split's test list."""
+
+    s1: Column
+    t1: Column
+    idx1: Column
+    s2: Column
+    t2: Column
+    idx2: Column
+
+    def take(self, rows: Column) -> "Pairs":
+        """These pairs, in this order."""
+        return Pairs(*(getattr(self, column.name)[rows] for column in fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class Verification:
+    """The three files of the verification task; their rows belong together."""
+
+    positive: Pairs
+    intra: Pairs
+    inter: Pairs
+
+
+@dataclass(frozen=True, eq=False)
+class Patchlist:
+    """Reference patches, of the test sequence s, at place idx."""
+
+    s: Column
+    idx: Column
+
+    def take(self, rows: Column) -> "Patchlist":
+        """These patches, in this order."""
+        return Patchlist(self.s[rows], self.idx[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Retrieval:
+    """The two files of the retrieval task."""
+
+    queries: Patchlist
+    distractors: Patchlist
+
+
+Table = TypeVar("Table", Pairs, Patchlist)
+
+
+def verification(opened: HPatches) -> tuple[Verification, Dataset]:
+    """The verification task, and the data set named after where its task files come from."""
+    names = [f"verif_{kind}_split-{{}}.csv" for kind in ("pos", "neg_intra", "neg_inter")]
+    files, dataset = _files(opened, names, _write_verification)
+    return Verification(*(_read(file, opened, Pairs) for file in files)), dataset
+
+
+def retrieval(opened: HPatches) -> tuple[Retrieval, Dataset]:
+    """The retrieval task, and the data set named after where its task files come from."""
+    names = ["retr_queries_split-{}.csv", "retr_distractors_split-{}.csv"]
+    files, dataset = _files(opened, names, _write_retrieval)
+    return Retrieval(*(_read(file, opened, Patchlist) for file in files)), dataset
+
+
+def matching(opened: HPatches) -> tuple[None, Dataset]:
+    """The data set of the matching task: it has no file but the split itself."""
+    truth = hashlib.sha256("\n".join(opened.test).encode()).hexdigest()
+    return None, replace(opened.dataset, truth=truth)
+
+
+def _files(
+    opened: HPatches, names: Sequence[str], write: Writer
+) -> tuple[list[Path], Dataset]:
+    """The task files of a split, and the data set with their hash and, if need be, a suffix."""
+    dataset = opened.dataset
+    wanted = [name.format(dataset.split) for name in names]
+    own = {name: opened.tasks / name for name in wanted if opened.tasks}
+    there = {name for name, file in own.items() if file.is_file()}
+    if there and there != set(wanted):
+        raise FileNotFoundError(
+            f"{opened.tasks} has {', '.join(sorted(there))} but lacks"
+            f" {', '.join(sorted(set(wanted) - there))}: their rows belong together, so add what"
+            " is missing, or move them away to have all made by the official recipe"
+        )
+    files = [own[name] for name in wanted] if there else _generated(opened, wanted, write)
+    contents = [file.read_bytes() for file in files]
+    official = all(
+        _git_blob(content) == OFFICIAL["git_blob_sha1"].get(name)
+        for name, content in zip(wanted, contents, strict=True)
+    )
+    suffix = "" if there else "+generated-tasks"
+    if there and dataset.name == "hpatches" and not official:
+        log.warning("%s differ from the official files", ", ".join(map(str, files)))
+        suffix = "+own-tasks"
+    truth = hashlib.sha256(b"".join(contents)).hexdigest()
+    name = dataset.name if official else dataset.name + suffix
+    return files, replace(dataset, name=name, truth=truth)
+
+
+def _git_blob(content: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def _read(file: Path, opened: HPatches, form: type[Table]) -> Table:
+    """One task file as numbers; rows of sequences that the user allowed to be missing are left out."""
+    columns = [column.name for column in fields(form)]
+    sequences = [column for column in columns if column[0] == "s"]
+    types = {column: "category" if column in sequences else "int32" for column in columns}
+    try:
+        table = pd.read_csv(file, dtype=types)  # type: ignore[call-overload]
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{file} can't be read as a task file: {error}") from error
+    if set(table.columns) != set(columns):
+        raise ValueError(
+            f"{file} has the columns {', '.join(table.columns)}; {', '.join(columns)} are wanted"
+        )
+    number = {sequence: i for i, sequence in enumerate(opened.test)}
+    for column in sequences:
+        names = table[column].cat.categories
+        code = np.array([number.get(name, -1) for name in names], np.int32)
+        table[column] = np.append(code, np.int32(-1))[table[column].cat.codes]
+    known = (table[sequences] >= 0).all(axis=1)
+    if not known.all() and opened.dataset.complete:
+        raise ValueError(
+            f"{file}, line {_line(~known)}: a sequence that is not in the test list of split"
+            f" {opened.dataset.split!r}"
+        )
+    table = table[known]
+    length = np.array([opened.lengths[sequence] for sequence in opened.test])
+    for column in columns:
+        kind, one = column.rstrip("12"), column[-1] if column[-1] in "12" else ""
+        if kind == "s":
+            continue
+        bound = 6 if kind == "t" else length[table[f"s{one}"]]
+        bad = (table[column] < 0) | (table[column] >= bound)
+        if bad.any():
+            raise ValueError(
+                f"{file}, line {_line(bad)}: {column} is {table[column][bad].iloc[0]}, beyond the"
+                " strips of this data set; the file belongs to another set"
+            )
+    return form(*(table[column].to_numpy(np.int32) for column in columns))
+
+
+def _line(bad: "pd.Series[bool]") -> int:
+    return int(np.argmax(bad.to_numpy())) + 2  # counted from 1, after the header
+
+
+def _generated(opened: HPatches, names: Sequence[str], write: Writer) -> list[Path]:
+    """Task files by the official recipe, made once for these contents and kept in the cache."""
+    origin = f"{opened.dataset.sha256} {opened.dataset.split} {' '.join(opened.test)}"
+    folder = home.cache("tasks", hashlib.sha256(origin.encode()).hexdigest()[:16])
+    files = [folder / name for name in names]
+    if not all(file.is_file() for file in files):
+        log.info("making %s by the official recipe", " and ".join(names))
+        write(opened, files)
+    return files
+
+
+def _write_verification(opened: HPatches, files: Sequence[Path]) -> None:
+    """Draw in the official order: sequences, indices, types, then the other sequence and index."""
+    random = np.random.RandomState(SEED)  # noqa: NPY002 - the official files come from this stream
+    test = np.array(opened.test)
+    pairs = min(PAIRS, 50 * sum(opened.lengths[s] for s in opened.test))
+    s = random.choice(test, pairs)
+    idx = np.array([random.permutation(opened.lengths[k])[:2] for k in s])
+    t = np.array([random.permutation(5)[:2] for _ in s])  # the fifth image never occurs
+    other = random.choice(test, pairs)
+    other_idx = np.array([random.randint(opened.lengths[k]) for k in other])
+    second = {"pos": (s, idx[:, 0]), "neg_intra": (s, idx[:, 1]), "neg_inter": (other, other_idx)}
+    for file, (s2, idx2) in zip(files, second.values(), strict=True):
+        _write(file, {"s1": s, "t1": t[:, 0], "idx1": idx[:, 0], "s2": s2, "t2": t[:, 1], "idx2": idx2})
+
+
+def _write_retrieval(opened: HPatches, files: Sequence[Path]) -> None:
+    """Draw queries, then distractors; drop flat patches, repetitions, and queries among distractors."""
+    random = np.random.RandomState(SEED)  # noqa: NPY002 - as above
+    test = np.array(opened.test)
+    patches = sum(opened.lengths[s] for s in opened.test)
+    queries = min(QUERIES, patches // 2)
+    distractors = min(DISTRACTORS, patches - queries)
+    structured = _structured(opened)
+    chosen: list[dict[tuple[str, int], None]] = []
+    for draws in (4 * queries, 10 * distractors):
+        s = random.choice(test, draws)
+        idx = [random.randint(opened.lengths[k]) for k in s]
+        drawn = zip(s.tolist(), idx, strict=True)
+        chosen.append(dict.fromkeys(one for one in drawn if structured[one[0]][one[1]]))
+    kept = list(chosen[0])[:queries]
+    rest = [one for one in chosen[1] if one not in set(kept)][:distractors]
+    if not kept or not rest:
+        raise ValueError(
+            f"{opened.dataset.name} has too few structured reference patches for retrieval:"
+            f" {len(kept)} queries and {len(rest)} distractors came out of {patches}"
+        )
+    for file, rows in zip(files, (kept, rest), strict=True):
+        _write(file, {"s": [s for s, _ in rows], "idx": [i for _, i in rows]})
+
+
+def _structured(opened: HPatches) -> dict[str, np.ndarray]:
+    blocks = {block.name: block for block in opened.dataset.blocks}
+    return {s: blocks[f"{s}/ref"].read().std(axis=(1, 2)) > FLAT for s in opened.test}
+
+
+def _write(file: Path, columns: Mapping[str, Sequence[object] | np.ndarray]) -> None:
+    text = pd.DataFrame(columns).to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONE)
+    atomic.write_text(file, text)

@@ -1,0 +1,161 @@
+"""HPatches patch verification: do two patches show the same point?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Float, Float32, Int
+
+from harness import Descriptions, Protocol, Scores, parallel
+from harness.metrics import (
+    Ranking,
+    Ties,
+    average_precision,
+    rank_apart,
+    roc_auc,
+    trapezoid_average_precision,
+)
+from harness.statistics import interval
+from protocols.hpatches import tasks, variant
+from protocols.hpatches.reader import NOISES, HPatches
+
+IMBALANCED = 0.2  # "ap" takes all negatives and the first fifth of the positives
+BINS = 512  # of distance, for the interval alone
+
+Distances = Float32[np.ndarray, " n"]
+
+
+def verification(
+    *,
+    data: Path | None = None,
+    split: str | None = None,
+    allow_partial: bool = False,
+    pcapl: bool = False,
+    ties: str = "mean",
+) -> Protocol:
+    """Average precision (trapezoid, imbalanced) and ROC AUC (balanced) over the official pairs.
+
+    `verification/{easy,hard,tough}/{inter,intra}/{ap,auc}`, and the mean of the six "ap" as
+    `verification/map`. Official ties: a negative ranks before a positive of equal distance.
+    """
+    return variant.protocol(
+        "verification", tasks.verification, _score,
+        data=data, split=split, allow_partial=allow_partial, pcapl=pcapl, ties=ties,
+    )  # fmt: skip
+
+
+def _score(
+    opened: HPatches, task: tasks.Verification, described: Descriptions, official: bool
+) -> Scores:
+    values: dict[str, float] = {}
+    scenes: dict[str, dict[str, float]] = {sequence: {} for sequence in opened.test}
+    few = int(IMBALANCED * len(task.positive.s1))
+    counts = []
+    # Pairs of one sequence stand together, so that gathers stay near; "the first fifth" is marked.
+    order = np.argsort(task.positive.s1, kind="stable")
+    first = order < few
+    task = tasks.Verification(
+        *(pairs.take(order) for pairs in (task.positive, task.intra, task.inter))
+    )
+
+    def measure(case: tuple[str, str]) -> Distances:
+        noise, kind = case
+        return _distances(opened, getattr(task, kind), described, noise)
+
+    def judge(case: tuple[str, str]) -> _Found:
+        noise, kind = case
+        matched, unmatched = measured[noise, "positive"], measured[case]
+        return _judged(matched, unmatched, task.positive.s1, first, len(opened.test), official)
+
+    every = [(noise, kind) for noise in NOISES for kind in ("positive", "inter", "intra")]
+    measured = dict(zip(every, parallel.each(measure, every), strict=True))
+    cases = [case for case in every if case[1] != "positive"]
+    for (noise, kind), found in zip(cases, parallel.each(judge, cases), strict=True):
+        values[f"{noise}/{kind}/auc"] = found.auc
+        values[f"{noise}/{kind}/ap"] = found.ap
+        counts.append(found.counts)
+        for number, ap in found.scenes.items():
+            scenes[opened.test[number]][f"{noise}/{kind}/ap"] = ap
+    values["map"] = float(np.mean([v for name, v in values.items() if name.endswith("/ap")]))
+    rough = _binned_map(counts, np.ones((1, len(opened.test)), int))[0]
+    intervals = {
+        "map": interval(
+            lambda drawn: values["map"] + _binned_map(counts, drawn) - rough, len(opened.test)
+        )
+    }
+    return variant.scores("verification", values, scenes, intervals)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    auc: float
+    ap: float
+    scenes: dict[int, float]  # ap of the pairs whose first patch is of this sequence
+    counts: tuple[np.ndarray, np.ndarray]
+
+
+def _judged(
+    matched: Distances,
+    unmatched: Distances,
+    sequence: Int[np.ndarray, " n"],
+    first: Bool[np.ndarray, " n"],
+    sequences: int,
+    official: bool,
+) -> _Found:
+    """One noise level and one kind of negatives; pairs stand in the order of their sequences."""
+    ties: Ties = "matches-last" if official else "mean"
+    scenes = {}
+    for number in range(sequences):
+        own = slice(*np.searchsorted(sequence, [number, number + 1]))
+        if first[own].any():
+            ranking = rank_apart(matched[own][first[own]], unmatched[own]).with_ties(ties)
+            scenes[number] = float(trapezoid_average_precision(ranking))
+    balanced = rank_apart(matched, unmatched).with_ties(ties)
+    imbalanced = rank_apart(matched[first], unmatched).with_ties(ties)
+    return _Found(
+        float(roc_auc(balanced)),
+        float(trapezoid_average_precision(imbalanced)),
+        scenes,
+        _histograms(matched, unmatched, sequence, first, sequences),
+    )
+
+
+def _distances(
+    opened: HPatches, pairs: tasks.Pairs, described: Descriptions, noise: str
+) -> Distances:
+    return described.paired(
+        opened.rows(pairs.s1, pairs.t1, pairs.idx1, noise),
+        opened.rows(pairs.s2, pairs.t2, pairs.idx2, noise),
+    )
+
+
+def _histograms(
+    matched: Distances,
+    unmatched: Distances,
+    sequence: Int[np.ndarray, " n"],
+    first: np.ndarray,
+    sequences: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Matches and others by sequence of the first patch and by distance, in bins of like count."""
+    edges = np.unique(np.quantile(np.concatenate([matched[::97], unmatched[::97]]), np.linspace(0, 1, BINS)))
+    found = []
+    for distance, number in ((matched[first], sequence[first]), (unmatched, sequence)):
+        cell = number * (len(edges) + 1) + np.searchsorted(edges, distance)
+        count = np.bincount(cell, minlength=sequences * (len(edges) + 1))
+        found.append(count.reshape(sequences, -1).astype(float))
+    return found[0], found[1]
+
+
+def _binned_map(
+    counts: Sequence[tuple[np.ndarray, np.ndarray]], drawn: Int[np.ndarray, "draws sequences"]
+) -> Float[np.ndarray, " draws"]:
+    """The mean of the six average precisions when sequences count as often as they were drawn."""
+    drawn = drawn.astype(float)  # BLAS has no integers
+    total = np.zeros(len(drawn))
+    for matched, unmatched in counts:
+        hits = drawn @ matched
+        size = hits + drawn @ unmatched
+        before = np.cumsum(size, axis=1) - size
+        total += average_precision(Ranking(hits, size, before, hits.sum(axis=1), size.sum(axis=1)))
+    return total / len(counts)

@@ -1,0 +1,50 @@
+"""The "+" of HPatches tables: PCA whitening with power law, as the official Python code has it."""
+
+import numpy as np
+from jaxtyping import Float
+
+from harness import Descriptions
+from harness.distances import L2
+from protocols.hpatches.reader import HPatches
+
+KEPT = 0.6  # directions below this quantile of variance are whitened as if they were on it
+
+
+def whiten(descriptions: Descriptions, opened: HPatches) -> Descriptions:
+    """Vectors turned by ZCA fitted on the training part, signed square root, unit length.
+
+    Each strip is centred by its own mean, as in the official code, not by that of the training
+    part. A vector that comes out as zero stays zero.
+
+    Raises:
+        ValueError: if the vectors are not compared by L2.
+    """
+    if descriptions.distance is not L2:
+        raise ValueError(
+            f"whitening takes float vectors compared by l2, not by {descriptions.distance.name}"
+        )
+    vectors = descriptions.vectors
+    turn = _zca(vectors[opened.train_rows()])
+    out = np.zeros_like(vectors)
+    start = 0
+    for block in descriptions.dataset.blocks:
+        strip = vectors[start : start + block.size]
+        turned = (strip - strip.mean(axis=0)) @ turn
+        turned = np.sign(turned) * np.sqrt(np.abs(turned))
+        norm = np.linalg.norm(turned, axis=1, keepdims=True)
+        out[start : start + block.size] = turned / np.where(norm == 0, 1, norm)
+        start += block.size
+    return Descriptions(descriptions.dataset, out, L2)
+
+
+def _zca(train: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "d d"]:
+    centred = train - train.mean(axis=0)
+    variance, direction = np.linalg.eigh(centred.T @ centred / len(centred))  # ascending
+    floor = variance[int(KEPT * len(variance))]
+    if not floor > 0:
+        raise ValueError(
+            f"{len(train)} training vectors of {train.shape[1]} numbers vary in too few directions"
+            " to be whitened"
+        )
+    scale = 1 / np.sqrt(np.maximum(variance, floor))
+    return (direction * scale) @ direction.T

@@ -1,0 +1,25 @@
+"""Fixtures that every test may use."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real data; tests that need it are skipped where it is absent."""
+    root = os.environ.get("HARNESS_SHARED")
+    folder = Path(root) if root else Path(__file__).parents[2] / "shared"
+    data = folder / "data" if (folder / "data").is_dir() else folder
+    if not (data / "hpatches").is_dir():
+        pytest.skip(f"no real data in {data}: set HARNESS_SHARED to the folder that holds them")
+    return data
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the user's cache; one session shares one."""
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    for name in ("HARNESS_DATA", "HARNESS_WEIGHTS"):
+        monkeypatch.delenv(name, raising=False)

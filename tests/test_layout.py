@@ -1,0 +1,62 @@
+"""The arrows of the house: zoo -> harness <- protocols, and what may be imported to list things."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import harness
+import protocols
+import zoo
+
+ROOT = Path(__file__).parents[1]
+MAY_IMPORT = {
+    "harness": {"harness"},
+    "zoo": {"harness", "zoo"},
+    "protocols": {"harness", "protocols"},
+}
+HEAVY = {"numpy", "torch", "cv2", "pandas", "onnxruntime", "pydantic", "pycolmap", "skimage"}
+
+
+def imported(file):
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            yield node.lineno, node.module or ""
+        elif isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_imports_follow_the_arrows(package):
+    for file in (ROOT / package).rglob("*.py"):
+        for line, module in imported(file):
+            top = module.partition(".")[0]
+            assert top not in MAY_IMPORT or top in MAY_IMPORT[package], f"{file}:{line}: {module}"
+
+
+def test_a_file_of_the_zoo_stands_alone():
+    for file in (ROOT / "zoo").glob("*.py"):
+        siblings = {module for _, module in imported(file) if module.startswith("zoo")}
+        assert not siblings, f"{file} imports {siblings}"
+
+
+def test_no_foreign_package_shadows_ours():
+    homes = {Path(package.__file__).parents[1] for package in (harness, zoo, protocols)}
+    assert len(homes) == 1, f"another package of the same name is installed: {homes}"
+
+
+@pytest.mark.parametrize("command", [["--help"], ["models"], ["protocols"], ["eval", "--help"]])
+def test_nothing_heavy_is_imported_to_list_things(command):
+    code = (
+        "import sys; sys.argv = ['harness', *sys.argv[1:]]\n"
+        "import contextlib, io\n"
+        "from harness.cli import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit): main()\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command], capture_output=True, text=True, check=True
+    )
+    assert not HEAVY & set(done.stdout.split())

@@ -1,0 +1,379 @@
+"""The store of weights: what it takes, what it refuses and why, and downloads by real sockets."""
+
+import hashlib
+import os
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import torch
+
+from harness import weights
+from harness.weights import Weights
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 2400533\n"
+PAGE = b"<!DOCTYPE html>\n<html><body>Sign in</body></html>"
+
+
+class Malicious:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, ("this-code-has-run",)
+
+
+@pytest.fixture(autouse=True)
+def empty_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("HARNESS_WEIGHTS", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    file = tmp_path / "net.pth"
+    torch.save({"layer.weight": torch.arange(6.0).reshape(2, 3)}, file)
+    return file
+
+
+@pytest.fixture
+def row(checkpoint: Path) -> Weights:
+    return row_of(checkpoint)
+
+
+def row_of(file: Path, *urls: str) -> Weights:
+    return Weights(
+        name="net.a",
+        file=file.name,
+        sha256=hashlib.sha256(file.read_bytes()).hexdigest(),
+        size=file.stat().st_size,
+        urls=urls or ("https://example.org/net.pth",),
+        licence="MIT",
+        trained_on=frozenset({"phototour/liberty"}),
+        source="someone/net@0123456",
+    )
+
+
+@pytest.fixture
+def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[dict[str, bytes], str]]:
+    """Files by path, and the address of a server that gives them."""
+    files: dict[str, bytes] = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found = files.get(self.path)
+            self.send_response(404 if found is None else 200)
+            self.end_headers()
+            self.wfile.write(found or b"")
+
+        def log_message(self, *_: object) -> None: ...
+
+    monkeypatch.setenv("no_proxy", "*")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield files, f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def refusal(file: Path, *rows: Weights) -> str:
+    with pytest.raises(ValueError) as refused:
+        weights.add(file, rows)
+    return str(refused.value)
+
+
+def test_an_added_file_is_loaded_as_its_tensors(checkpoint: Path, row: Weights) -> None:
+    assert weights.add(checkpoint, [row]) == row
+    assert torch.equal(weights.load(row)["layer.weight"], torch.arange(6.0).reshape(2, 3))
+
+
+def test_an_added_file_keeps_its_source_hash_and_licence(checkpoint: Path, row: Weights) -> None:
+    from safetensors import safe_open
+
+    weights.add(checkpoint, [row])
+    with safe_open(weights.path(row), "pt") as stored:
+        assert stored.metadata() == {
+            "source": "net.a",
+            "file": "net.pth",
+            "sha256": row.sha256,
+            "licence": "MIT",
+        }
+
+
+def test_an_added_file_is_known_by_its_contents_not_its_name(
+    checkpoint: Path, row: Weights
+) -> None:
+    renamed = checkpoint.rename(checkpoint.with_name("net(1).pth"))
+    assert weights.add(renamed, [row]) == row
+
+
+def test_a_state_dict_may_be_nested(tmp_path: Path) -> None:
+    file = tmp_path / "nested.pth"
+    torch.save({"epoch": 3, "state_dict": {"w": torch.ones(2)}}, file)
+    assert list(weights.tensors(file)) == ["w"]
+
+
+def test_a_safetensors_file_may_be_added(tmp_path: Path) -> None:
+    from safetensors.torch import save_file
+
+    file = tmp_path / "own.safetensors"
+    save_file({"w": torch.ones(2)}, file)
+    row = row_of(file)
+    weights.add(file, [row])
+    assert torch.equal(weights.load(row)["w"], torch.ones(2))
+
+
+def test_tensors_that_share_memory_may_be_added(tmp_path: Path) -> None:
+    file = tmp_path / "tied.pth"
+    w = torch.ones(2, 3)
+    torch.save({"a": w, "b": w.T}, file)
+    row = row_of(file)
+    weights.add(file, [row])
+    assert weights.load(row)["b"].shape == (3, 2)
+
+
+def test_a_git_lfs_pointer_is_refused(tmp_path: Path, row: Weights) -> None:
+    file = tmp_path / "pointer" / "net.pth"
+    file.parent.mkdir()
+    file.write_bytes(POINTER)
+    said = refusal(file, row)
+    assert str(file) in said and "Git LFS pointer" in said and "git lfs pull" in said
+
+
+def test_a_web_page_is_refused(tmp_path: Path, row: Weights) -> None:
+    file = tmp_path / "page.pth"
+    file.write_bytes(b"\xef\xbb\xbf \n" + PAGE.lower())
+    assert "is a web page" in refusal(file, row)
+
+
+def test_an_empty_file_is_refused(tmp_path: Path, row: Weights) -> None:
+    file = tmp_path / "empty.pth"
+    file.touch()
+    assert "is empty" in refusal(file, row)
+
+
+def test_a_file_cut_off_is_refused(checkpoint: Path, row: Weights) -> None:
+    checkpoint.write_bytes(checkpoint.read_bytes()[:100])
+    assert f"was cut off: 100 of {row.size} bytes" in refusal(checkpoint, row)
+
+
+def test_an_unknown_file_is_refused_with_its_hash_and_the_known_files(
+    tmp_path: Path, row: Weights
+) -> None:
+    file = tmp_path / "other.pth"
+    file.write_bytes(b"other")
+    said = refusal(file, row)
+    assert hashlib.sha256(b"other").hexdigest() in said and "known files: net.pth" in said
+
+
+def test_another_file_of_a_known_name_is_refused_with_both_hashes(
+    checkpoint: Path, row: Weights
+) -> None:
+    checkpoint.write_bytes(checkpoint.read_bytes() + b"more")
+    found = hashlib.sha256(checkpoint.read_bytes()).hexdigest()
+    said = refusal(checkpoint, row)
+    assert found in said and row.sha256 in said
+
+
+def test_a_missing_file_is_named(tmp_path: Path, row: Weights) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no file .*nowhere\.pth"):
+        weights.add(tmp_path / "nowhere.pth", [row])
+
+
+def test_code_in_a_checkpoint_is_not_run(tmp_path: Path) -> None:
+    file = tmp_path / "malicious.pth"
+    torch.save({"w": torch.ones(2), "x": Malicious()}, file)
+    with pytest.raises(ValueError, match=r"malicious\.pth can't be read .*mkdir"):
+        weights.tensors(file)
+    assert not Path("this-code-has-run").exists()
+
+
+def test_a_malicious_file_of_known_hash_leaves_the_store_empty(tmp_path: Path) -> None:
+    file = tmp_path / "malicious.pth"
+    torch.save(Malicious(), file)
+    row = row_of(file)
+    assert "never run" in refusal(file, row)
+    assert not weights.is_here(row)
+
+
+def test_a_refused_checkpoint_is_not_met_with_advice_to_run_its_code(tmp_path: Path) -> None:
+    file = tmp_path / "malicious.pth"
+    torch.save(Malicious(), file)
+    with pytest.raises(ValueError) as refused:
+        weights.tensors(file)
+    assert "weights_only" not in str(refused.value)
+
+
+def test_a_broken_checkpoint_is_refused_by_name(tmp_path: Path) -> None:
+    file = tmp_path / "broken.pth"
+    file.write_bytes(b"PK\x03\x04 and no more")
+    with pytest.raises(ValueError, match=r"broken\.pth can't be read"):
+        weights.tensors(file)
+
+
+@pytest.mark.parametrize(
+    ("contents", "told"),
+    [
+        ([torch.ones(2)], "type list"),
+        ({}, "holds nothing"),
+        ({"w": torch.ones(2), "epoch": 3}, "'epoch': int"),
+        ({"state_dict": {"w": 1.0}}, "'w': float"),
+    ],
+)
+def test_a_checkpoint_of_something_else_is_refused(
+    tmp_path: Path, contents: object, told: str
+) -> None:
+    file = tmp_path / "other.pth"
+    torch.save(contents, file)
+    with pytest.raises(ValueError, match="wanted a dict of tensors") as refused:
+        weights.tensors(file)
+    assert told in str(refused.value)
+
+
+def test_missing_weights_are_told_with_file_mirror_and_command(row: Weights) -> None:
+    with pytest.raises(FileNotFoundError) as missing:
+        weights.path(row)
+    said = str(missing.value)
+    assert "net.a needs net.pth" in said
+    assert row.urls[0] in said
+    assert "harness weights add net.pth" in said
+
+
+def test_weights_without_a_mirror_are_told_with_their_source(checkpoint: Path) -> None:
+    row = Weights(**{**vars(row_of(checkpoint)), "urls": ()})
+    with pytest.raises(FileNotFoundError, match="get it from someone/net@0123456"):
+        weights.path(row)
+
+
+def test_a_file_in_the_weights_folder_is_added_by_itself(
+    checkpoint: Path, row: Weights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not weights.is_here(row)
+    monkeypatch.setenv("HARNESS_WEIGHTS", str(checkpoint.parent))
+    assert weights.is_here(row)
+    stored = weights.path(row)
+    checkpoint.unlink()
+    assert weights.path(row) == stored
+
+
+def test_another_file_in_the_weights_folder_is_refused(
+    checkpoint: Path, row: Weights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HARNESS_WEIGHTS", str(checkpoint.parent))
+    checkpoint.write_bytes(POINTER)
+    with pytest.raises(ValueError, match="Git LFS pointer"):
+        weights.path(row)
+
+
+def test_a_damaged_store_says_how_to_repair_it(checkpoint: Path, row: Weights) -> None:
+    weights.add(checkpoint, [row])
+    weights.path(row).write_bytes(b"damaged")
+    with pytest.raises(ValueError, match=r"delete it and run: harness weights add net\.pth"):
+        weights.load(row)
+
+
+def test_a_download_is_stored(checkpoint: Path, mirror: tuple[dict[str, bytes], str]) -> None:
+    files, address = mirror
+    files["/net.pth"] = checkpoint.read_bytes()
+    row = row_of(checkpoint, f"{address}/net.pth")
+    assert weights.fetch(row) == weights.path(row)
+
+
+def test_weights_that_are_here_are_not_downloaded(checkpoint: Path) -> None:
+    row = row_of(checkpoint, "https://nowhere.invalid/net.pth")
+    weights.add(checkpoint, [row])
+    assert weights.fetch(row) == weights.path(row)
+
+
+def test_the_next_mirror_is_asked_when_one_fails(
+    checkpoint: Path, mirror: tuple[dict[str, bytes], str]
+) -> None:
+    files, address = mirror
+    files["/page"] = PAGE
+    files["/net.pth"] = checkpoint.read_bytes()
+    row = row_of(checkpoint, f"{address}/gone", f"{address}/page", f"{address}/net.pth")
+    assert weights.fetch(row).exists()
+
+
+def test_every_mirror_is_told_with_its_own_fault(
+    checkpoint: Path, mirror: tuple[dict[str, bytes], str]
+) -> None:
+    files, address = mirror
+    whole = checkpoint.read_bytes()
+    files |= {
+        "/page": PAGE,
+        "/lfs": POINTER,
+        "/short": whole[:-1],
+        "/long": whole + b"x",
+        "/changed": b"x" + whole[1:],
+    }
+    urls = [f"{address}{path}" for path in [*files, "/gone"]] + [checkpoint.as_uri()]
+    with pytest.raises(OSError) as failed:
+        weights.fetch(row_of(checkpoint, *urls))
+    told = dict(zip(urls, str(failed.value).splitlines()[1:], strict=False))
+    faults = [
+        "is a web page",
+        "is a Git LFS pointer",
+        "was cut off",
+        "more than",
+        "unknown sha256",
+        "404",
+        "not a web address",
+    ]
+    for url, fault in zip(urls, faults, strict=True):
+        assert told[url].startswith(f"  {url}: ") and fault in told[url]
+
+
+def test_a_failed_download_leaves_nothing_behind(
+    checkpoint: Path, mirror: tuple[dict[str, bytes], str], tmp_path: Path
+) -> None:
+    files, address = mirror
+    files["/net.pth"] = PAGE
+    with pytest.raises(OSError):
+        weights.fetch(row_of(checkpoint, f"{address}/net.pth"))
+    assert [*(tmp_path / "cache" / "weights").iterdir()] == []
+
+
+def test_a_failed_download_ends_with_the_way_by_hand(checkpoint: Path) -> None:
+    row = Weights(**{**vars(row_of(checkpoint)), "urls": ()})
+    with pytest.raises(OSError, match=r"harness weights add net\.pth"):
+        weights.fetch(row)
+
+
+def test_the_known_rows_are_those_of_the_installed_packages() -> None:
+    rows = weights.known()
+    assert rows["tfeat.liberty"].file == "tfeat-liberty.params"
+    assert all(name == row.name for name, row in rows.items())
+
+
+def test_a_package_with_broken_weights_does_not_hide_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin(tmp_path, monkeypatch, "raise RuntimeError('broken')")
+    with pytest.warns(UserWarning, match=r"thirdparty .*can't be imported: RuntimeError: broken"):
+        assert "tfeat.liberty" in weights.known()
+
+
+def test_one_name_for_two_files_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "import dataclasses, zoo.tfeat\n"
+        "ROW = dataclasses.replace(zoo.tfeat.WEIGHTS['liberty'], size=1)\n"
+        "WEIGHTS = {'liberty': ROW}\n"
+    )
+    plugin(tmp_path, monkeypatch, text)
+    with pytest.raises(LookupError, match=r"'tfeat\.liberty' are listed twice.*thirdparty"):
+        weights.known()
+
+
+def plugin(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Install a package that lists weights; its name sorts behind tfeat's."""
+    about = folder / "thirdparty-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: thirdparty\nVersion: 1.0\n")
+    module = f"thirdparty_weights_{folder.name.replace('-', '_')}"
+    (about / "entry_points.txt").write_text(f"[harness.weights]\nzzz = {module}:WEIGHTS\n")
+    (folder / f"{module}.py").write_text(text)
+    monkeypatch.syspath_prepend(folder)

@@ -1,0 +1,119 @@
+"""TFeat: a shallow network trained on triplets; three published sets of weights.
+
+V. Balntas, E. Riba, D. Ponsa, K. Mikolajczyk, Learning local feature descriptors with triplets
+and shallow convolutional neural networks, BMVC 2016. Weights: MIT, https://github.com/vbalnt/tfeat.
+
+As the authors' code: the 8-bit patch is resized to 32x32, bilinear without antialiasing; grey
+values enter as 0 .. 255 and the network's first layer standardises each patch; the vector is the
+tanh output, not unit length.
+"""
+
+import cv2
+import numpy as np
+import torch
+from jaxtyping import Float32
+from torch import nn
+
+from harness import weights
+from harness.distances import L2
+from harness.types import Descriptor, Patches
+from harness.weights import Weights
+
+SIDE = 32
+TOGETHER = 256  # patches in one pass: 40 MB of activations
+
+
+class TFeat(nn.Module):
+    """Two convolutions and one linear layer; parameters are named as in the published files."""
+
+    def __init__(self) -> None:
+        """Start with PyTorch's initial weights."""
+        super().__init__()
+        self.features = nn.Sequential(
+            nn.InstanceNorm2d(1, affine=False),  # per patch; a flat one becomes zero
+            nn.Conv2d(1, 32, kernel_size=7),
+            nn.Tanh(),
+            nn.MaxPool2d(kernel_size=2, stride=2),
+            nn.Conv2d(32, 64, kernel_size=6),
+            nn.Tanh(),
+        )
+        self.descr = nn.Sequential(nn.Linear(64 * 8 * 8, 128), nn.Tanh())
+
+    def forward(self, patches: torch.Tensor) -> torch.Tensor:
+        """Describe float patches of shape (n, 1, 32, 32), grey values 0 .. 255."""
+        x = self.features(patches)  # (n, 64, 8, 8)
+        x = self.descr(x.flatten(1))  # (n, 128)
+        return x
+
+
+def describe(network: nn.Module, patches: Patches, device: str) -> Float32[np.ndarray, "n 128"]:
+    """Vectors of 8-bit patches of any size, from a network that lies on the device."""
+    rows = [np.empty((0, 128), np.float32)]
+    for i in range(0, len(patches), TOGETHER):
+        part = [cv2.resize(patch, (SIDE, SIDE)) for patch in patches[i : i + TOGETHER]]
+        with torch.inference_mode():
+            x = torch.from_numpy(np.stack(part)).to(device)[:, None].float()  # (n, 1, 32, 32)
+            rows.append(network(x).cpu().numpy())
+    return np.concatenate(rows)
+
+
+MIRRORS = (
+    "https://github.com/vbalnt/tfeat/raw/master/pretrained-models",
+    "https://raw.githubusercontent.com/vbalnt/tfeat/9434ffa/pretrained-models",
+)
+
+
+def _row(scene: str, sha256: str) -> Weights:
+    return Weights(
+        name=f"tfeat.{scene}",
+        file=f"tfeat-{scene}.params",
+        sha256=sha256,
+        size=2400533,
+        urls=tuple(f"{mirror}/tfeat-{scene}.params" for mirror in MIRRORS),
+        licence="MIT",
+        trained_on=frozenset({f"phototour/{scene}"}),
+        source="vbalnt/tfeat@9434ffa:pretrained-models",
+    )
+
+
+WEIGHTS = {
+    "liberty": _row("liberty", "1f2e9516b03c45876161da006ce8047e0a66ef08cc91d3fbf96a75f1a80f445a"),
+    "notredame": _row(
+        "notredame", "71b9fe3e2a5ec4b90eb5c92c9eb0565504fba8bd2b6a7fa3b7e79d9df6e146a6"
+    ),
+    "yosemite": _row(
+        "yosemite", "548d65103b9e4d7c1f9242d613df96df14a456a2b44565f2c7faed7cbd928e8d"
+    ),
+}
+
+
+def _published(row: Weights, device: str) -> Descriptor:
+    network = TFeat()
+    network.load_state_dict(weights.load(row), strict=True)
+    network.eval().to(device)
+    return Descriptor(
+        row.name,
+        lambda patches: describe(network, patches, device),
+        L2,
+        dim=128,
+        trained_on=row.trained_on,
+        licence=row.licence,
+        weights=row.sha256,
+        libraries=("numpy", "torch", "opencv-contrib-python-headless"),
+        provider=f"torch-{torch.device(device).type}",
+    )
+
+
+def liberty(device: str = "cpu") -> Descriptor:
+    """TFeat trained on PhotoTour's Liberty."""
+    return _published(WEIGHTS["liberty"], device)
+
+
+def notredame(device: str = "cpu") -> Descriptor:
+    """TFeat trained on PhotoTour's Notre Dame."""
+    return _published(WEIGHTS["notredame"], device)
+
+
+def yosemite(device: str = "cpu") -> Descriptor:
+    """TFeat trained on PhotoTour's Yosemite."""
+    return _published(WEIGHTS["yosemite"], device)
