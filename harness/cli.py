@@ -12,11 +12,16 @@ from harness import registry
 
 # What is heavy (NumPy, torch, OpenCV, pydantic) is imported by the command that needs it.
 
+# Plain help: rich would double the time that `harness --help` takes.
 app = typer.Typer(
-    help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+    help=__doc__,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
-data_app = typer.Typer(help="Make data sets.", no_args_is_help=True)
-weights_app = typer.Typer(help="Published weights.", no_args_is_help=True)
+data_app = typer.Typer(help="Make data sets.", no_args_is_help=True, rich_markup_mode=None)
+weights_app = typer.Typer(help="Published weights.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data_app, name="data")
 app.add_typer(weights_app, name="weights")
 

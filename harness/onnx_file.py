@@ -107,7 +107,7 @@ def _refuse_weights_elsewhere(contents: bytes, file: Path) -> None:
 def _session(contents: bytes, file: Path, device: str) -> Any:
     import onnxruntime
 
-    if device == "cuda" or (device == "auto" and _has_nvidia_driver()):
+    if device == "cuda" or (device == "auto" and has_nvidia_driver()):
         try:
             return _cuda_session(contents, file)
         except RuntimeError:
@@ -144,7 +144,24 @@ def _cuda_session(contents: bytes, file: Path) -> Any:
     return session
 
 
-def _has_nvidia_driver() -> bool:
+def working_providers() -> list[str]:
+    """Providers of ONNX Runtime that compute here, found out by loading a graph of one node."""
+    from onnx import TensorProto, helper
+
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "probe", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    found = ["CPUExecutionProvider"]
+    if has_nvidia_driver():
+        with contextlib.suppress(RuntimeError):
+            found.insert(
+                0, _cuda_session(model.SerializeToString(), Path("probe")).get_providers()[0]
+            )
+    return found
+
+
+def has_nvidia_driver() -> bool:
+    """Whether it is worth asking for CUDA: ONNX Runtime prints errors where it can't work."""
     try:
         ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     except OSError:

@@ -16,6 +16,7 @@ import numpy as np
 
 from harness import onnx_file, registry, vector_folder
 from harness.distances import HAMMING, L2
+from harness.onnx_file import working_providers as working_providers
 from harness.types import Descriptor
 from harness.vector_folder import VectorFolder
 

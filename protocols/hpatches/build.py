@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import cv2
@@ -30,6 +31,7 @@ from protocols.hpatches.sequences import IMAGES, Homography, find, read_grey
 
 VERSION = 1  # raised whenever the same images could give other patches
 MOST = 10_000  # patches in a strip: OpenCV reads no image higher than 2^20 pixels
+MEASURED = 200  # regions of a strip, for the median overlap
 
 Grey = UInt8[np.ndarray, "height width"]
 Progress = Callable[[int, int], None]
@@ -58,6 +60,7 @@ class Report:
     passed_over: tuple[Path, ...] = ()  # folders without images
 
     def __str__(self) -> str:
+        """A table, a row for each sequence, and the overlaps."""
         head = ["sequence", "detected", *(f"out of {k}" for k in range(1, IMAGES + 1))]
         rows = [[*head, "overlapping", "over cap", "kept"]]
         for t in self.sequences:
@@ -116,7 +119,14 @@ def build(
     _refuse_used(out)
     sequences, passed_over = find(images)
     chosen = [
-        select(s.name, read_grey(s.files[0]), s.shapes, s.from_first, seed, max_keypoints)
+        select(
+            s.name,
+            read_grey(s.files[0]),
+            shapes=s.shapes,
+            from_first=s.from_first,
+            seed=seed,
+            most=max_keypoints,
+        )
         for s in sequences
     ]
     report = Report(
@@ -131,8 +141,10 @@ def build(
             if progress:
                 progress(done, len(sequences))
             target = folder / "patches" / sequence.name
-            load = [lambda file=file: read_grey(file) for file in sequence.files]
-            write_strips(target, load, sequence.from_first, regions, compress=True)
+            load = [partial(read_grey, file) for file in sequence.files]
+            write_strips(
+                target, load, from_first=sequence.from_first, regions=regions, compress=True
+            )
         if progress:
             progress(len(sequences), len(sequences))
         write_json(folder / "tasks" / "splits.json", _splits([s.name for s in sequences]))
@@ -164,6 +176,7 @@ def build(
 def select(
     name: str,
     first: Grey,
+    *,
     shapes: Sequence[tuple[int, int]],
     from_first: Sequence[Homography],
     seed: int,
@@ -194,7 +207,7 @@ def select(
         outside.append(int(np.count_nonzero(alive & ~visible)))
         alive &= visible
     rows = np.flatnonzero(alive)
-    apart = rows[frames.thin(found[rows])]
+    apart = rows[frames.thin(found.take(rows))]
     kept = apart[:most]
     tally = Tally(
         sequence=name,
@@ -209,15 +222,15 @@ def select(
             f"{name} is left with {len(kept)} of {len(found)} regions, {sum(outside)} of which are"
             " not visible in all images: check its homographies, or take it out"
         )
-    return Regions(found[kept], {strip: maps[kept] for strip, maps in jitters.items()}), tally
+    return Regions(found.take(kept), {strip: maps[kept] for strip, maps in jitters.items()}), tally
 
 
 def write_strips(
     folder: Path,
     load: Sequence[Callable[[], Grey]],
+    *,
     from_first: Sequence[Homography],
     regions: Regions,
-    *,
     compress: bool,
 ) -> None:
     """Write the 16 strips of a sequence, from a function for each image that reads it."""
@@ -268,7 +281,7 @@ def _median_overlap(chosen: Sequence[Regions]) -> dict[str, float]:
     overlaps = {
         level: np.concatenate(
             [
-                frames.overlap(maps)
+                frames.overlap(maps[:MEASURED])
                 for regions in chosen
                 for strip, maps in regions.jitters.items()
                 if strip.startswith(level)

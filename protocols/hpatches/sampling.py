@@ -14,6 +14,11 @@ from protocols.hpatches.frames import Maps
 SIDE = 65  # pixels of a patch
 READ = 8  # patches at a time: their coordinates stay in the cache
 
+# Levels of smoothing, for steps of 1, sqrt(2), 2, ... pixels: bounds half way between them, and
+# the blur that leads from each to the next.
+STEPS = np.array([round(2 ** (i / 2 + 0.25), 9) for i in range(16)])
+ADDED = [round(0.5 * math.sqrt(2**i), 9) for i in range(16)]
+
 Image = Float32[np.ndarray, "height width"]
 
 
@@ -24,8 +29,9 @@ def patches(image: Image, image_from_patch: Maps) -> UInt8[np.ndarray, "n 65 65"
     the middle) is read from the image smoothed by 0.5 sqrt(s^2 - 1), s rounded to a power of
     sqrt(2): the blur that a camera with pixels of that size would have added.
     """
-    determinant = _determinant(image_from_patch) / image_from_patch[:, 2, 2] ** 3
-    step = np.sqrt(np.abs(determinant)) / (SIDE / 2)
+    depth = image_from_patch[:, 2, 2]
+    area = np.abs(_determinant(image_from_patch) / (depth * depth * depth))
+    step = np.sqrt(area) / (SIDE / 2)
     level = np.searchsorted(STEPS, step)
     line = (np.arange(SIDE) - SIDE // 2) / (SIDE / 2)
     out = np.empty((len(image_from_patch), SIDE, SIDE), np.uint8)
@@ -50,6 +56,8 @@ def read(
     u, v, w = (maps[:, i, 0] * x + (maps[:, i, 1] * y[:, None] + maps[:, i, 2]) for i in range(3))
     u /= w
     v /= w
+    np.maximum(u, 0, out=u)  # a point on the border may be rounded to just beyond it
+    np.maximum(v, 0, out=v)
     column, row = np.floor(u), np.floor(v)
     u -= column
     v -= row
@@ -58,9 +66,9 @@ def read(
     at = row.astype(np.intp)
     right, down = u.astype(np.float32), v.astype(np.float32)
     flat, width = image.ravel(), image.shape[1]
-    # A point on the last row or column has weight 0 for the pixel beyond: any value will do there.
-    upper = _between(*(flat[i:].take(at, mode="clip") for i in (0, 1)), right)
-    lower = _between(*(flat[i:].take(at, mode="clip") for i in (width, width + 1)), right)
+    # A point on the last row or column gives the pixel beyond no weight: any value will do there.
+    a, b, c, d = (flat[i:].take(at, mode="clip") for i in (0, 1, width, width + 1))
+    upper, lower = _between(a, b, right), _between(c, d, right)
     return _between(upper, lower, down)
 
 
@@ -88,7 +96,9 @@ def smooth(image: Image, sigma: float) -> Image:
         padding[axis] = (radius, radius)
         padded = np.pad(image, padding, mode="edge")
         length = image.shape[axis]
-        parts = [padded[(slice(None),) * axis + (slice(i, i + length),)] for i in range(2 * radius + 1)]
+        parts = [
+            padded[(slice(None),) * axis + (slice(i, i + length),)] for i in range(2 * radius + 1)
+        ]
         out = parts[radius] * weights[0]
         for i in range(1, radius + 1):
             both = parts[radius - i] + parts[radius + i]
@@ -104,8 +114,3 @@ def _determinant(m: Maps) -> Float64[np.ndarray, " n"]:
         - m[:, 0, 1] * (m[:, 1, 0] * m[:, 2, 2] - m[:, 1, 2] * m[:, 2, 0])
         + m[:, 0, 2] * (m[:, 1, 0] * m[:, 2, 1] - m[:, 1, 1] * m[:, 2, 0])
     )
-
-
-# Steps of 1, sqrt(2), 2, ... pixels: bounds half way between them, and the blur added to go on.
-STEPS = np.array([round(2 ** (i / 2 + 0.25), 9) for i in range(12)])
-ADDED = [round(0.5 * math.sqrt(2.0**i * (2 - 1)), 9) for i in range(12)]

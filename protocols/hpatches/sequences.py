@@ -7,6 +7,7 @@ Oxford set of Mikolajczyk & Schmid (`img1.ppm` .. `img6.ppm`, `H1to2p` .. `H1to6
 import hashlib
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import cv2
@@ -57,7 +58,7 @@ def find(root: Path) -> tuple[list[Sequence], list[Path]]:
     if not sequences:
         raise ValueError(f"no images in {root} nor in a folder directly below it: {_WANTED}")
     sequences.sort(key=lambda sequence: sequence.name)
-    for a, b in zip(sequences, sequences[1:], strict=False):
+    for a, b in pairwise(sequences):
         if a.name == b.name:
             raise ValueError(
                 f"folders {a.folder} and {b.folder} of {root} would both be called {a.name}:"
@@ -90,7 +91,9 @@ def _sequence(folder: Path) -> Sequence:
         (names for names in LAYOUTS if _candidates(folder, names[0].format(1))), (None, None)
     )
     if image is None or homography is None:
-        raise ValueError(f"{folder} has images, but no image 1: {_WANTED}")
+        raise ValueError(
+            f"{folder} has images, but no image 1: {_WANTED}; move images of other kinds away"
+        )
     files = tuple(_image_file(folder, image.format(k)) for k in range(1, IMAGES + 1))
     contents = [file.read_bytes() for file in files]
     shapes = [_decode(data, file).shape for data, file in zip(contents, files, strict=True)]

@@ -1,0 +1,232 @@
+"""The set `hpatches-sample`: small, in the format of HPatches, made from photographs at hand.
+
+scikit-image ships the photographs. Views and lights are computed, so every correspondence is known
+exactly. It is for trying things out and for tests of the whole; its scores are not those of
+HPatches and enter no table beside them.
+
+Scores are compared between machines, so the set has the same bytes on each: nothing here or in
+`frames`, `detect`, `sampling` and `png` uses an operation whose result IEEE 754 leaves open.
+"""
+
+import hashlib
+import logging
+import platform
+import zlib
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib import resources
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+from filelock import FileLock
+from jaxtyping import Float32, Float64, UInt8
+
+from harness import home
+from protocols.hpatches.build import placing, select, write_json, write_strips
+from protocols.hpatches.frames import uniform
+from protocols.hpatches.sampling import read, rounded, smooth
+from protocols.hpatches.sequences import Homography, read_grey
+
+VERSION = 1  # raised with SHA256
+SHA256 = "9060e5d4c68801e1e749a5363587384cc72b6f7a82cb865c804201319de4d883"
+"""Of the whole set; see `fingerprint`."""
+
+PATCHES = 100  # in a strip, at most
+SEQUENCES = {
+    "i_brick": "brick.png",
+    "i_camera": "camera.png",
+    "i_coins": "coins.png",
+    "i_grass": "grass.png",
+    "v_astronaut": "astronaut.png",
+    "v_chelsea": "chelsea.png",
+    "v_coffee": "coffee.png",
+    "v_gravel": "gravel.png",
+}
+"""Photographs in the public domain or under CC0, all PNG: decoders agree on every pixel."""
+
+TRAIN = ("i_grass", "v_chelsea")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Light:
+    """What happens to the grey values of one image, in this order."""
+
+    blur: float = 0.0  # pixels
+    tone: float = 1.0  # of v / (v + tone (1 - v)), v in [0, 1]: below 1 is brighter
+    gain: float = 1.0  # in the upper left corner
+    right: float = 0.0  # added to the gain at the right border
+    down: float = 0.0  # added to the gain at the lower border
+    offset: float = 0.0  # grey values
+    noise: float = 2.0  # grey values; the standard deviation is 0.58 of it
+
+
+LIGHTS = (
+    Light(tone=1.5),
+    Light(gain=1.25, offset=-20),
+    Light(gain=0.45, right=0.5, down=0.3),
+    Light(blur=1.5, tone=2.5, noise=4),
+    Light(blur=0.8, tone=3.0, gain=0.9, right=-0.5, offset=30, noise=8),
+)
+
+# What images 2 to 6 see: the corners of the quadrilateral of the photograph, as parts of its width
+# and height, that stands in the upper left, upper right, lower right and lower left corner; and
+# the size of the image, as parts of the photograph's.
+Corner = tuple[float, float]
+VIEWS: tuple[tuple[tuple[Corner, Corner, Corner, Corner], float, float], ...] = (
+    (((0.08, 0.05), (0.96, 0.10), (0.92, 0.96), (0.03, 0.92)), 0.90, 0.90),
+    (((0.00, 0.14), (0.88, 0.00), (1.00, 0.86), (0.12, 1.00)), 0.85, 0.85),
+    (((0.02, 0.10), (0.90, 0.00), (0.98, 0.95), (0.06, 0.88)), 0.60, 0.90),
+    (((0.22, 0.00), (1.00, 0.22), (0.80, 1.00), (0.00, 0.78)), 0.75, 0.75),
+    (((0.00, 0.05), (1.00, 0.12), (0.78, 0.98), (0.16, 0.90)), 0.85, 0.50),
+)
+
+
+def sample() -> Path:
+    """The folder of the set; it is made on first use, in some seconds, and kept in the cache.
+
+    Raises:
+        RuntimeError: if this machine makes another set than it should.
+    """
+    folder = home.cache("datasets", f"hpatches-sample-v{VERSION}")
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f"{folder.name}.lock")):
+        if not folder.is_dir():
+            log.info("making hpatches-sample in %s", folder)
+            with placing(folder) as unfinished:
+                make(unfinished)
+                _verify(unfinished)
+    return folder
+
+
+def make(folder: Path) -> None:
+    """Write the set into a folder."""
+    regions = {}
+    for name, photograph in SEQUENCES.items():
+        images, from_first = _sequence(name, _photograph(photograph))
+        shapes = [image.shape for image in images]
+        chosen, tally = select(
+            name, images[0], shapes=shapes, from_first=from_first, seed=VERSION, most=PATCHES
+        )
+        load = [partial(np.copy, image) for image in images]
+        target = folder / "patches" / name
+        write_strips(target, load, from_first=from_first, regions=chosen, compress=False)
+        regions[name] = {"photograph": photograph, **asdict(tally)}
+    test = sorted(set(SEQUENCES) - set(TRAIN))
+    splits = {"sample": {"name": "sample", "test": test, "train": sorted(TRAIN)}}
+    write_json(folder / "tasks" / "splits.json", splits)
+    about = {"name": "hpatches-sample", "version": VERSION, "sequences": regions}
+    write_json(folder / "dataset.json", about)
+
+
+def fingerprint(folder: Path) -> str:
+    """SHA-256 over the names and contents of all files below a folder."""
+    digest = hashlib.sha256()
+    files = {f.relative_to(folder).as_posix(): f for f in folder.rglob("*") if f.is_file()}
+    for name in sorted(files):
+        own = hashlib.sha256(files[name].read_bytes()).hexdigest()
+        digest.update(f"{name} {own}\n".encode())
+    return digest.hexdigest()
+
+
+def _verify(folder: Path) -> None:
+    found = fingerprint(folder)
+    if found != SHA256:
+        libraries = [f"{name} {version(name)}" for name in ("numpy", "scikit-image")]
+        raise RuntimeError(
+            f"the sample made here has sha256 {found}, that of version {VERSION} is {SHA256}:"
+            " scores on it would not compare. Report this line: "
+            + ", ".join([*libraries, platform.machine(), platform.platform()])
+        )
+
+
+def _photograph(name: str) -> UInt8[np.ndarray, "height width"]:
+    file = Path(str(resources.files("skimage") / "data" / name))
+    if not file.is_file():
+        raise RuntimeError(
+            f"scikit-image {version('scikit-image')} comes without {name}, which"
+            " hpatches-sample is made from: install 0.26"
+        )
+    return read_grey(file)
+
+
+def _sequence(
+    name: str, photograph: UInt8[np.ndarray, "height width"]
+) -> tuple[list[UInt8[np.ndarray, "_ _"]], list[Homography]]:
+    """Six images and the maps to them from the first, which is the photograph."""
+    first = photograph.astype(np.float32)
+    images, from_first = [photograph], [np.eye(3)]
+    for k in range(len(LIGHTS)):
+        image, light = first, LIGHTS[k]
+        if name.startswith("v_"):
+            image, back = _view(first, *VIEWS[k])
+            light = Light()
+            from_first.append(_inverse(back))
+        else:
+            from_first.append(np.eye(3))
+        images.append(_lit(image, light, (zlib.crc32(name.encode()), k)))
+    return images, from_first
+
+
+def _view(
+    photograph: Float32[np.ndarray, "height width"],
+    corners: tuple[Corner, Corner, Corner, Corner],
+    width: float,
+    height: float,
+) -> tuple[Float32[np.ndarray, "rows columns"], Homography]:
+    """What a camera sees of the photograph, and the map from its pixels to the photograph's."""
+    tall, wide = photograph.shape
+    rows, columns = round(height * tall), round(width * wide)
+    quad = _from_unit_square([(x * (wide - 1), y * (tall - 1)) for x, y in corners])
+    back = quad / np.array([columns - 1.0, rows - 1.0, 1.0])
+    # Pixels of a view lie 1 to 2 of the photograph's apart: unblurred, fine texture would alias.
+    blurred = smooth(photograph, 0.5)
+    seen = read(blurred, back[None], np.arange(columns) * 1.0, np.arange(rows) * 1.0)
+    return seen[0], back
+
+
+def _from_unit_square(corners: list[Corner]) -> Homography:
+    """The map from (0, 0), (1, 0), (1, 1), (0, 1) to four corners (Heckbert 1989, section 2.2)."""
+    (x0, y0), (x1, y1), (x2, y2), (x3, y3) = corners
+    ax, ay, bx, by = x1 - x2, y1 - y2, x3 - x2, y3 - y2
+    sx, sy = x0 - x1 + x2 - x3, y0 - y1 + y2 - y3
+    area = ax * by - bx * ay
+    g, h = (sx * by - bx * sy) / area, (ax * sy - sx * ay) / area
+    return np.array(
+        [
+            [x1 - x0 + g * x1, x3 - x0 + h * x3, x0],
+            [y1 - y0 + g * y1, y3 - y0 + h * y3, y0],
+            [g, h, 1.0],
+        ]
+    )
+
+
+def _inverse(h: Homography) -> Homography:
+    """The inverse up to a positive factor: the adjugate, which needs no linear algebra library."""
+    (a, b, c), (d, e, f), (g, i, j) = h.tolist()
+    rows = [
+        [e * j - f * i, c * i - b * j, b * f - c * e],
+        [f * g - d * j, a * j - c * g, c * d - a * f],
+        [d * i - e * g, b * g - a * i, a * e - b * d],
+    ]
+    return np.array(rows)
+
+
+def _lit(
+    image: Float32[np.ndarray, "rows columns"], light: Light, seed: tuple[int, ...]
+) -> UInt8[np.ndarray, "rows columns"]:
+    if light.blur:
+        image = smooth(image, light.blur)
+    rows, columns = image.shape
+    share = image.astype(np.float64) / 255
+    share = share / (share + light.tone * (1 - share))
+    x, y = np.arange(columns) / (columns - 1), np.arange(rows) / (rows - 1)
+    gain = light.gain + light.right * x + (light.down * y)[:, None]
+    draws: Float64[np.ndarray, "4 rows columns"] = uniform(seed, 4, rows, columns)
+    bell = draws[0] + draws[1] + draws[2] + draws[3] - 2
+    value = 255 * share * gain + light.offset + light.noise * bell
+    return rounded(value.astype(np.float32))

@@ -1,0 +1,377 @@
+"""The laws themselves: each holds for what is right, and can be broken."""
+
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+import pytest
+
+from harness import Block, Dataset, Descriptor, Protocol, Scores
+from harness.contracts import check_descriptor, check_protocol
+from harness.distances import ANGLE, HAMMING, L2
+from harness.metrics import average_precision, fpr_at_95, rank, roc_auc
+
+# ---- descriptors
+
+
+def pixels(patches):
+    return patches[:, 0, :16].astype(np.float32)
+
+
+PIXELS = Descriptor("pixels", pixels, L2, 16)
+CONSTANT = Descriptor("constant", lambda p: np.ones((len(p), 3), np.float32), L2, 3)
+BITS = Descriptor("bits", lambda p: np.packbits(pixels(p) > 127, axis=1), HAMMING, 16)
+ODD = Descriptor("odd", lambda p: np.packbits(pixels(p)[:, :13] > 127, axis=1), HAMMING, 13)
+
+
+def only_for(side):
+    def describe(patches):
+        if patches.shape[1] != side:
+            raise ValueError(f"takes {side} x {side} patches")
+        return pixels(patches)
+
+    return replace(PIXELS, describe=describe)
+
+
+@pytest.mark.parametrize(
+    "descriptor",
+    [PIXELS, replace(PIXELS, distance=ANGLE), CONSTANT, BITS, ODD, only_for(65), only_for(64)],
+    ids=["pixels", "angle", "constant", "bits", "13 bits", "65 only", "64 only"],
+)
+def test_a_right_descriptor_keeps_every_law(descriptor):
+    assert [law for law in check_descriptor(descriptor) if not law.passed] == []
+
+
+def crashes_on_64(patches):
+    if patches.shape[1] == 64:
+        raise RuntimeError("kernel size can't be greater than input size")
+    return pixels(patches)
+
+
+def forgets_no_patches(patches):
+    return patches.reshape(len(patches), -1)[:, :16].astype(np.float32)
+
+
+def knows_no_white(patches):
+    rows = pixels(patches)
+    rows[patches.reshape(len(patches), -1).max(axis=1, initial=0) == 255] = np.nan
+    return rows
+
+
+def divides_by_spread(patches):
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return pixels(patches) / patches.std(axis=(1, 2), dtype=np.float32)[:, None]
+
+
+def divides_by_rounded_spread(patches):
+    spread = patches.std(axis=(1, 2), dtype=np.float32)[:, None]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return pixels(patches) / np.where(spread == 0, 1, spread.round())
+
+
+def centres_the_batch(patches):
+    rows = pixels(patches)
+    return rows - rows.mean(axis=0) if len(rows) else rows
+
+
+def counts_its_rows(patches):
+    return pixels(patches) + np.arange(len(patches), dtype=np.float32)[:, None]
+
+
+def draws():
+    rng = np.random.default_rng(0)
+    return lambda p: pixels(p) + rng.standard_normal((len(p), 16), dtype=np.float32)
+
+
+def reuses_its_memory():
+    memory = np.empty((100, 16), np.float32)
+
+    def describe(patches):
+        rows = memory[: len(patches)]
+        rows[:] = pixels(patches)
+        return rows
+
+    return describe
+
+
+def inverts_in_place(patches):
+    np.subtract(255, patches, out=patches)
+    return pixels(patches)
+
+
+def ignores_the_flag(patches):
+    """As torch.from_numpy does: it hands out read-only memory to be written."""
+    address = patches.__array_interface__ | {"data": (patches.ctypes.data, False)}
+    view = np.asarray(type("View", (), {"__array_interface__": address})())
+    rows = pixels(patches)
+    view[:] = 0
+    return rows
+
+
+BROKEN_DESCRIPTORS = [
+    ("what the descriptor declares is well formed", replace(PIXELS, name=""), "no name"),
+    ("what the descriptor declares is well formed", replace(PIXELS, dim=0), "dim is 0"),
+    ("patches of 65, 64 or 32 pixels are described", replace(PIXELS, describe=crashes_on_64),
+     "64 x 64: RuntimeError: kernel size"),
+    ("patches of 65, 64 or 32 pixels are described", only_for(40), "takes 40 x 40 patches"),
+    ("n patches give n rows, of the type and length declared", replace(PIXELS, dim=17),
+     "float32 [7, 16] came for 7 patches; l2 and dim 17 want float32 [7, 17]"),
+    ("n patches give n rows, of the type and length declared", replace(BITS, distance=L2),
+     "uint8 [7, 2] came"),
+    ("n patches give n rows, of the type and length declared", replace(ODD, dim=17),
+     "hamming and dim 17 want uint8 [7, 3]"),
+    ("n patches give n rows, of the type and length declared",
+     replace(PIXELS, describe=lambda p: pixels(p).tolist()), "list came, a NumPy array is wanted"),
+    ("no patches give no rows, of the same type and length",
+     replace(PIXELS, describe=forgets_no_patches), "ValueError: cannot reshape array of size 0"),
+    ("every number is finite", replace(PIXELS, describe=knows_no_white), "row 0 of noise"),
+    ("flat patches are described", replace(PIXELS, describe=divides_by_spread), "patches of 0"),
+    ("a nearly flat patch is described", replace(PIXELS, describe=divides_by_rounded_spread),
+     "one pixel of 129 is not finite"),
+    ("a row does not depend on its batch", replace(PIXELS, describe=centres_the_batch),
+     "alone and in a batch: row"),
+    ("a row does not depend on the order of its batch", replace(PIXELS, describe=counts_its_rows),
+     "reversed: row"),
+    ("the same patches give the same rows again", replace(PIXELS, describe=draws()),
+     "7 of 7 rows changed"),
+    ("rows once returned stay as they are", replace(PIXELS, describe=reuses_its_memory()),
+     "the next call overwrote them"),
+    ("the patches are not written to", replace(PIXELS, describe=inverts_in_place), "read-only"),
+    ("the patches are not written to", replace(PIXELS, describe=ignores_the_flag), "changed them"),
+]  # fmt: skip
+REMARK = "different patches give different rows (a remark only)"
+
+
+def detail(laws, name):
+    return next((law.passed, law.detail) for law in laws if law.name == name)
+
+
+@pytest.mark.parametrize(("name", "descriptor", "message"), BROKEN_DESCRIPTORS)
+def test_a_law_of_descriptors_can_be_broken(name, descriptor, message):
+    passed, said = detail(check_descriptor(descriptor), name)
+    assert not passed
+    assert message in said
+
+
+def test_every_law_of_descriptors_is_broken_by_a_test():
+    names = {law.name for law in check_descriptor(PIXELS)}
+    assert names == {name for name, _, _ in BROKEN_DESCRIPTORS} | {REMARK}
+
+
+def test_a_descriptor_that_always_fails_breaks_every_law_that_runs_it():
+    def describe(patches):
+        raise OSError("weights are gone")
+
+    laws = check_descriptor(replace(PIXELS, describe=describe))
+    failed = [law for law in laws if not law.passed]
+    assert len(failed) == len(laws) - 1
+    assert all("OSError: weights are gone" in law.detail for law in failed)
+
+
+def test_writing_to_the_patches_breaks_no_other_law():
+    laws = check_descriptor(replace(PIXELS, describe=inverts_in_place))
+    assert [law.name for law in laws if not law.passed] == ["the patches are not written to"]
+
+
+def test_a_collapsed_descriptor_is_remarked_on():
+    assert detail(check_descriptor(CONSTANT), REMARK) == (True, "7 patches gave 1 different rows")
+
+
+def test_a_refused_size_is_remarked_on():
+    _, said = detail(check_descriptor(only_for(64)), "patches of 65, 64 or 32 pixels are described")
+    assert said == "65 refused: takes 64 x 64 patches; 32 refused: takes 64 x 64 patches"
+
+
+# ---- protocols
+
+POINTS = 40
+
+
+def noise():
+    return np.random.default_rng(0).integers(0, 256, (POINTS, 16, 16), dtype=np.uint8)
+
+
+DATA = Dataset(
+    name="toy",
+    split="all",
+    blocks=tuple(Block(f"toy/{i}", POINTS, str(i) * 64, noise) for i in (1, 2)),
+    point=np.tile(np.random.default_rng(1).permutation(POINTS), 2),
+    image=np.repeat([0, 1], POINTS),
+)
+
+
+def pairs(descriptions):
+    point, image = descriptions.dataset.point, descriptions.dataset.image
+    first, second = np.flatnonzero(image == 0), np.flatnonzero(image == 1)
+    a, b = np.repeat(first, len(second)), np.tile(second, len(first))
+    return point[a] == point[b], a, b
+
+
+def values(match, distance):
+    ranking = rank(match, distance)
+    return {
+        "ap": float(average_precision(ranking)),
+        "auc": float(roc_auc(ranking)),
+        "fpr95": fpr_at_95(ranking),
+    }
+
+
+def score(descriptions):
+    match, a, b = pairs(descriptions)
+    of_all = values(match, descriptions.paired(a, b))
+    return Scores(of_all, {"toy": of_all}, {"ap": (of_all["ap"], of_all["ap"])})
+
+
+def score_fixed_rows(descriptions):
+    """Pairs as a file would give them: of rows, whatever the table says now."""
+    return score(replace(descriptions, dataset=DATA))
+
+
+TOY = Protocol("toy", 1, DATA, score, "ap")
+
+
+@pytest.mark.parametrize("protocol", [TOY, replace(TOY, score=score_fixed_rows)])
+def test_a_right_protocol_keeps_every_law(protocol):
+    assert [law for law in check_protocol(protocol) if not law.passed] == []
+
+
+def on(dataset=DATA, **changes):
+    return replace(TOY, dataset=replace(dataset, **changes))
+
+
+def first_block(**changes):
+    return on(blocks=(replace(DATA.blocks[0], **changes), DATA.blocks[1]))
+
+
+def other_each_time():
+    rng = np.random.default_rng(0)
+    return lambda: rng.integers(0, 256, (POINTS, 16, 16), dtype=np.uint8)
+
+
+def scored(function):
+    """The toy, its scores made of (match, distance) or of all descriptions by another function."""
+    return replace(TOY, score=function)
+
+
+def in_percent(descriptions):
+    return Scores({name: 100 * value for name, value in score(descriptions).values.items()})
+
+
+def wide_interval(descriptions):
+    return replace(score(descriptions), intervals={"ap": (-0.1, 0.9)})
+
+
+def far_first(descriptions):
+    match, a, b = pairs(descriptions)
+    return Scores(values(match, -descriptions.paired(a, b)))
+
+
+def step_sum(match, distance):
+    """Average precision by a stable sort: among tied pairs, the order of the rows decides."""
+    match = match[np.argsort(distance, kind="stable")]
+    return {"ap": float((np.cumsum(match) / np.arange(1, match.size + 1))[match].mean())}
+
+
+def matches_first(descriptions):
+    match, a, b = pairs(descriptions)
+    order = np.argsort(~match, kind="stable")
+    return Scores(step_sum(match[order], descriptions.paired(a, b)[order]))
+
+
+def matches_last(descriptions):
+    match, a, b = pairs(descriptions)
+    distance = descriptions.paired(a, b)
+    return Scores({"auc": 1 - float(np.mean(distance[match][:, None] >= distance[~match]))})
+
+
+def first_row_wins(descriptions):
+    match, a, b = pairs(descriptions)
+    return Scores(step_sum(match, descriptions.paired(a, b)))
+
+
+def below_16(descriptions):
+    match, a, b = pairs(descriptions)
+    accepted = descriptions.paired(a, b) <= 16
+    return Scores({"ap": float((accepted & match).sum() / match.sum())})
+
+
+def always_l2(descriptions):
+    numbers = descriptions.vectors.astype(np.float32)
+    return score(replace(descriptions, vectors=numbers, distance=L2))
+
+
+def jitters():
+    tick = count()
+    return lambda d: Scores({"ap": score(d).values["ap"] * (1 - 1e-6 * next(tick))})
+
+
+def centres_in_place(descriptions):
+    descriptions.vectors[:] -= descriptions.vectors.mean(axis=0, keepdims=True)
+    return score(descriptions)
+
+
+BROKEN_PROTOCOLS = [
+    ("the patches are those of the table", first_block(size=POINTS + 1),
+     "blocks hold 81 patches, the table has 80 points and 80 images"),
+    ("the patches are those of the table", on(blocks=DATA.blocks[:1] * 2), "one name"),
+    ("the patches are those of the table", first_block(read=lambda: noise() / 255),
+     "toy/1 gave float64"),
+    ("the patches are those of the table", first_block(read=lambda: noise()[:, 1:]),
+     "patches of 15 x 16"),
+    ("the patches are those of the table", first_block(read=lambda: noise()[1:]),
+     "toy/1 gave 39 patches and declares 40"),
+    ("reading again gives the same patches and the same hash",
+     first_block(read=other_each_time()), "toy/1 gave other patches when read again"),
+    ("reading again gives the same patches and the same hash", first_block(sha256=""),
+     "toy/1 has no hash"),
+    ("the headline is among the scores", replace(TOY, headline="map"), "'map' is none of ap, auc"),
+    ("every score is a fraction", scored(in_percent), "ap is"),
+    ("every score is a fraction", scored(wide_interval), "lower end of ap is -0.1"),
+    ("an oracle scores best", scored(far_first), "score ap = "),
+    ("a constant descriptor scores chance", scored(matches_first), "a constant scores ap = 1,"),
+    ("a constant descriptor scores chance", scored(matches_last), "a constant scores auc = 0,"),
+    ("the scale of vectors does not matter", scored(below_16), "four times the vectors: ap is"),
+    ("bits compared by Hamming score as numbers 0 and 1 by L2", scored(always_l2), "packed bits"),
+    ("the same vectors score the same again", scored(jitters()), "the second time: ap is"),
+    ("the vectors are not written to", scored(centres_in_place), "read-only"),
+    ("the order of rows does not matter", scored(first_row_wins), "rows in another order: ap is"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "protocol", "message"), BROKEN_PROTOCOLS)
+def test_a_law_of_protocols_can_be_broken(name, protocol, message):
+    passed, said = detail(check_protocol(protocol), name)
+    assert not passed
+    assert message in said
+
+
+def test_every_law_of_protocols_is_broken_by_a_test():
+    assert {law.name for law in check_protocol(TOY)} == {name for name, _, _ in BROKEN_PROTOCOLS}
+
+
+def test_the_order_of_rows_is_left_alone_where_pairs_belong_to_rows():
+    laws = check_protocol(replace(TOY, score=score_fixed_rows))
+    remark = "does not apply: the pairs belong to fixed rows"
+    assert detail(laws, "the order of rows does not matter") == (True, remark)
+
+
+def test_a_few_mislabelled_pairs_do_not_spoil_the_oracle():
+    def mislabelled(descriptions):
+        match, a, b = pairs(descriptions)
+        match[np.flatnonzero(~match)[0]] = True
+        return Scores({"auc": values(match, descriptions.paired(a, b))["auc"]})
+
+    assert detail(check_protocol(scored(mislabelled)), "an oracle scores best")[0]
+
+
+def test_a_protocol_that_always_fails_breaks_every_law_that_scores():
+    def fails(descriptions):
+        raise OSError("no such task file")
+
+    laws = check_protocol(scored(fails))
+    assert [law.name for law in laws if law.passed] == [
+        "the patches are those of the table",
+        "reading again gives the same patches and the same hash",
+        "the order of rows does not matter",
+    ]
+    assert all("OSError: no such task file" in law.detail for law in laws if not law.passed)

@@ -1,0 +1,98 @@
+import csv
+import io
+
+import pytest
+from toy import toy_dataset, toy_descriptor, toy_protocol
+
+from harness import results
+from harness.evaluate import evaluate
+from harness.report import leaderboard
+from harness.report.leaderboard import MISSING
+
+
+def measured(name="mean", tasks=("verification",), score=None, dataset=None, **fields):
+    protocols = [toy_protocol(task, dataset) for task in tasks]
+    for record in evaluate(toy_descriptor(name, **fields), protocols):
+        if score is None:
+            yield record
+        else:
+            yield record.model_copy(update={"scores": {record.protocol.headline: score}})
+
+
+def board(*records):
+    (found,) = leaderboard.boards(records)
+    return found
+
+
+def cells(one):
+    return list(csv.DictReader(io.StringIO(leaderboard.to_csv(one))))
+
+
+def test_the_best_stands_first():
+    one = board(*measured("bad", score=0.1), *measured("good", score=0.9))
+    assert [row["model"] for row in cells(one)] == ["good", "bad"]
+
+
+def test_the_least_stands_first_where_less_is_better():
+    records = []
+    for name, value in (("bad", 0.9), ("good", 0.1)):
+        (record,) = measured(name)
+        headline = record.protocol.model_copy(update={"headline": "scene/fpr95"})
+        records.append(
+            record.model_copy(update={"scores": {"scene/fpr95": value}, "protocol": headline})
+        )
+    assert [row["model"] for row in cells(board(*records))] == ["good", "bad"]
+
+
+def test_what_was_not_measured_is_said_to_be_missing():
+    one = board(*measured("all", tasks=("verification", "matching")), *measured("one"))
+    rows = {row["model"]: row for row in cells(one)}
+    assert rows["one"]["matching/ap"] == MISSING
+    assert f"| one | 8 | {MISSING} |" in leaderboard.to_markdown(one) or MISSING in [
+        cell.strip() for cell in leaderboard.to_markdown(one).split("|")
+    ]
+
+
+def test_a_row_trained_on_what_it_is_tested_on_is_marked():
+    one = board(*measured("cheat", trained_on=frozenset({"toy"})), *measured("fair"))
+    table = leaderboard.to_markdown(one)
+    assert "| cheat † |" in table
+    assert "| fair |" in table
+    assert [row["seen_in_training"] for row in cells(one)] == ["true", "false"]
+
+
+def test_partial_data_enter_no_board():
+    assert not leaderboard.boards(measured(dataset=toy_dataset(complete=False)))
+
+
+def test_data_sets_of_other_names_never_share_a_board():
+    found = leaderboard.boards(
+        [*measured("a"), *measured("b", dataset=toy_dataset(name="toy-sample"))]
+    )
+    assert [b.data for b in found] == ["toy-data", "toy-sample"]
+
+
+def test_other_contents_under_one_name_are_an_error():
+    with pytest.raises(ValueError, match=r"b .*and a .*can't share a table.*data"):
+        leaderboard.boards([*measured("a"), *measured("b", dataset=toy_dataset(truth="other"))])
+
+
+def test_other_weights_under_one_name_are_an_error():
+    with pytest.raises(ValueError, match="can't share a table.*weights"):
+        leaderboard.boards(
+            [*measured("a"), *measured("a", tasks=("matching",), weights="0" * 64)]
+        )
+
+
+def test_percent_stands_only_in_the_table_to_read():
+    one = board(*measured(score=0.123456789))
+    assert cells(one)[0]["verification/ap"] == "0.123456789"
+    assert "12.35 [25.0, 75.0]" in leaderboard.to_markdown(one)
+
+
+def test_the_same_records_make_the_same_bytes(tmp_path):
+    for record in (*measured("a", tasks=("verification", "matching")), *measured("b")):
+        results.save(tmp_path, record)
+    first = [file.read_bytes() for file in leaderboard.write(tmp_path)]
+    assert [file.read_bytes() for file in leaderboard.write(tmp_path)] == first
+    assert len(first) == 2

@@ -1,0 +1,97 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from toy import toy_descriptor, toy_protocol
+
+from harness import results
+from harness.evaluate import evaluate
+
+
+def one_record():
+    (record,) = evaluate(toy_descriptor(), [toy_protocol()])
+    return record
+
+
+def test_a_saved_record_reads_equal(tmp_path):
+    record = one_record()
+    assert results.read(results.save(tmp_path, record)) == record
+
+
+def test_the_same_run_writes_the_same_bytes(tmp_path):
+    written = {results.save(tmp_path, one_record()).read_bytes() for _ in range(2)}
+    assert len(written) == 1
+
+
+def test_a_record_lives_below_protocol_data_split_and_task(tmp_path):
+    file = results.save(tmp_path, one_record())
+    assert file == tmp_path / "toy/toy-data/all/verification/mean.json"
+
+
+def test_what_cannot_change_a_number_is_kept_apart(tmp_path):
+    file = results.save(tmp_path, one_record())
+    before = file.read_bytes()
+    results.save_run(file, {"host": "here"})
+    assert file.read_bytes() == before
+    assert results.load(tmp_path) == [one_record()]
+
+
+def test_nan_is_never_written():
+    record = one_record()
+    with pytest.raises(ValueError, match="finite"):
+        results.Record.model_validate(
+            {**record.model_dump(), "scores": {"verification/ap": float("nan")}}
+        )
+
+
+@pytest.mark.parametrize(
+    ("spoil", "field"),
+    [
+        (lambda r: r | {"more": 1}, "more"),
+        (lambda r: r | {"scores": {"ap": "high"}}, "scores.ap"),
+        (lambda r: {k: v for k, v in r.items() if k != "data"}, "data"),
+        (lambda r: r | {"data": r["data"] | {"sha256": "abc"}}, "data.sha256"),
+    ],
+)
+def test_a_file_that_is_no_record_is_named_with_its_field(tmp_path, spoil, field):
+    file = results.save(tmp_path, one_record())
+    file.write_text(json.dumps(spoil(json.loads(file.read_text()))))
+    with pytest.raises(ValueError, match=rf"mean\.json is not a record.*{field}"):
+        results.load(tmp_path)
+
+
+def test_a_cut_off_file_is_named(tmp_path):
+    file = results.save(tmp_path, one_record())
+    file.write_bytes(file.read_bytes()[:50])
+    with pytest.raises(ValueError, match=r"mean\.json is not a record"):
+        results.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("trained", "tested", "met"),
+    [
+        ("hpatches", "hpatches/v_wall", True),
+        ("hpatches/v_wall", "hpatches", True),
+        ("hpatches/v_wall", "hpatches/v_wall", True),
+        ("hpatches/v_wall", "hpatches/v_walls", False),
+        ("phototour/liberty", "phototour/yosemite", False),
+    ],
+)
+def test_training_meets_test_data_by_name_or_by_part(trained, tested, met):
+    assert results.meet(frozenset({trained}), frozenset({tested, "other"})) is met
+
+
+def test_the_hash_of_the_data_depends_on_their_contents():
+    protocol = toy_protocol()
+    block = replace(protocol.dataset.blocks[0], sha256="1" * 64)
+    other = replace(protocol.dataset, blocks=(block, *protocol.dataset.blocks[1:]))
+    assert other.sha256 != protocol.dataset.sha256
+    assert replace(protocol.dataset, truth="x").sha256 != protocol.dataset.sha256
+
+
+def test_full_precision_is_kept(tmp_path):
+    record = one_record()
+    value = float(np.nextafter(record.scores["verification/ap"], 0))
+    exact = record.model_copy(update={"scores": {"verification/ap": value}})
+    assert results.read(results.save(tmp_path, exact)).scores["verification/ap"] == value
