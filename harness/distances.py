@@ -91,11 +91,15 @@ def _chunks(n: int, m: int) -> Iterator[slice]:
 
 def _l2_paired(vectors: Vectors, a: Rows, b: Rows) -> Float32[np.ndarray, " m"]:
     out = np.empty(len(a), np.float32)
+    left, right = np.empty((2, min(GATHERED, len(a)), vectors.shape[1]), np.float32)
     for i in range(0, len(a), GATHERED):
-        rows = slice(i, i + GATHERED)
-        difference = vectors[a[rows]]
-        difference -= vectors[b[rows]]
-        np.einsum("nd,nd->n", difference, difference, out=out[rows])
+        rows = slice(i, min(i + GATHERED, len(a)))
+        n = rows.stop - rows.start
+        # "clip" gathers straight into `out`, without a second buffer; rows are known to exist.
+        np.take(vectors, a[rows], axis=0, out=left[:n], mode="clip")
+        np.take(vectors, b[rows], axis=0, out=right[:n], mode="clip")
+        left[:n] -= right[:n]
+        np.einsum("nd,nd->n", left[:n], left[:n], out=out[rows])
     return out
 
 
@@ -103,17 +107,25 @@ def _l2_cross(
     a: Float32[np.ndarray, "n d"], b: Float32[np.ndarray, "m d"]
 ) -> Float32[np.ndarray, "n m"]:
     # Rounding of float64 vanishes in float32, except next to zero: there it is taken off.
-    squared = _expanded(a.astype(np.float64), b.astype(np.float64))
+    a, b = a.astype(np.float64), b.astype(np.float64)
     noise = 1e-13 * max(float(_squared_norm(v).max(initial=0)) for v in (a, b))
-    squared -= noise
-    return np.maximum(squared, 0, out=squared).astype(np.float32)
+    out = np.empty((len(a), len(b)), np.float32)
+    return np.maximum(_expanded(a, b, -noise), 0, out=out, casting="same_kind")
 
 
-def _expanded(a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
-    """|a|^2 - 2ab + |b|^2 as one product of longer rows: no second pass over n x m."""
-    left = np.concatenate([-2 * a, _squared_norm(a), np.ones((len(a), 1), a.dtype)], axis=1)
+def _expanded(
+    a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"], more: float = 0.0
+) -> Float[np.ndarray, "n m"]:
+    """|a|^2 - 2ab + |b|^2 + more, as one product of longer rows: no second pass over n x m."""
+    left = np.concatenate([-2 * a, _squared_norm(a) + more, np.ones((len(a), 1), a.dtype)], axis=1)
     right = np.concatenate([b, np.ones((len(b), 1), b.dtype), _squared_norm(b)], axis=1)
     return left @ right.T
+
+
+def _l2_propose(
+    a: Float32[np.ndarray, "n d"], b: Float32[np.ndarray, "m d"]
+) -> Float32[np.ndarray, "n m"]:
+    return _expanded(a, b)
 
 
 def _squared_norm(a: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n 1"]:
@@ -168,7 +180,7 @@ def _angle_rounding(a: Vectors, b: Vectors) -> float:
     return 4e-3  # arccos next to 1 turns a rounding of 1e-6 into 1.4e-3
 
 
-L2 = Distance("l2", np.float32, _l2_paired, _l2_cross, _expanded, _l2_rounding, np.sqrt)
+L2 = Distance("l2", np.float32, _l2_paired, _l2_cross, _l2_propose, _l2_rounding, np.sqrt)
 HAMMING = Distance(
     "hamming", np.uint8, _hamming_paired, _hamming_cross, _hamming_cross, _exact, _as_it_is
 )

@@ -1,20 +1,23 @@
 """The one pass: patches, then vectors, then scores."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from harness import vector_folder
 from harness.cache import VectorCache
-from harness.results import Record, record
-from harness.types import Block, Dataset, Descriptions, Descriptor, Protocol, Vectors
+from harness.results import Record, record, refused
+from harness.types import Block, Dataset, Descriptions, Descriptor, Protocol, Scores, Vectors
 from harness.vector_folder import VectorFolder
 
 Model = Descriptor | VectorFolder
 Progress = Callable[[int], None]  # told how many patches more are done
+
+T = TypeVar("T")
 
 BATCH = 512
 
@@ -30,15 +33,31 @@ def evaluate(
     """Score one model on protocols, one record each; a data set shared by several is described once.
 
     With a cache it resumes: blocks described before an interruption are not described again.
+
+    Raises:
+        TrainedOnAll: if the model was trained on every cell that a protocol tests.
     """
     described: Descriptions | None = None
     for protocol in protocols:
         dataset = protocol.dataset
+        kept_from = refused(model, protocol)
         if described is None or described.dataset.blocks is not dataset.blocks:
             described = describe(
                 model, dataset, cache=cache, batch_size=batch_size, progress=progress
             )
-        yield record(model, protocol, protocol.score(replace(described, dataset=dataset)))
+        scores = protocol.score(replace(described, dataset=dataset))
+        if kept_from:
+            scores = _only(protocol.cells.keys() - set(kept_from), scores)
+        yield record(model, protocol, scores)
+
+
+def _only(cells: Set[str], scores: Scores) -> Scores:
+    """The scores of some cells; those that sum up all of them are left out, too."""
+
+    def of_cells(found: Mapping[str, T]) -> dict[str, T]:
+        return {name: one for name, one in found.items() if name.partition("/")[0] in cells}
+
+    return Scores(of_cells(scores.values), of_cells(scores.scenes), of_cells(scores.intervals))
 
 
 def describe(
@@ -104,7 +123,7 @@ def export_vectors(
     """Write the vectors of a data set in the official HPatches form, a CSV file a block."""
     for block in dataset.blocks:
         vectors = describe_block(model, block, cache=cache, batch_size=batch_size)
-        vector_folder.write(out, block.name, vectors, model.distance)
+        vector_folder.write(out, block.name, vectors, model.distance, dim=model.dim)
         progress(block.size)
     vector_folder.describe_folder(out, model)
 

@@ -212,6 +212,50 @@ def roc_auc(ranking: Ranking) -> Float[np.ndarray, "*rankings"] | float:
     return 1 - (ranking.hits * nearer).sum(axis=-1) / (ranking.matches * others)
 
 
+def roc_curve(
+    ranking: Ranking,
+) -> tuple[Float[np.ndarray, " corners"], Float[np.ndarray, " corners"]]:
+    """Shares of non-matches and of matches accepted, at every corner of the curve.
+
+    From (0, 0) to (1, 1), one ranking. Ties are accepted together: there the curve runs slantwise,
+    so that the area under it is `roc_auc`.
+
+    Raises:
+        ValueError: if every pair is a match.
+
+    Example:
+        >>> ranking = rank(np.array([True, False, True]), np.array([0.1, 0.2, 0.3]))
+        >>> [share.tolist() for share in roc_curve(ranking)]
+        [[0.0, 0.0, 0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.5, 0.5, 1.0, 1.0]]
+    """
+    others = _others(ranking)
+    found = np.cumsum(ranking.hits)
+    before, upto = found - ranking.hits, ranking.before + ranking.size
+    wrong = np.stack([ranking.before - before, upto - found], axis=1).ravel()
+    right = np.stack([before, found], axis=1).ravel()
+    return (
+        np.concatenate([[0.0], wrong, [others]]) / others,
+        np.concatenate([[0.0], right, [ranking.matches]]) / ranking.matches,
+    )
+
+
+def precision_recall_curve(
+    ranking: Ranking,
+) -> tuple[Float[np.ndarray, " groups"], Float[np.ndarray, " groups"]]:
+    """Recall and precision at each threshold that accepts further matches, one ranking.
+
+    Ties are accepted together. The area under its steps is `average_precision`.
+
+    Example:
+        >>> ranking = rank(np.array([True, False, True, True]), np.array([0.1, 0.2, 0.3, 0.3]))
+        >>> recall, precision = precision_recall_curve(ranking)
+        >>> precision.tolist()
+        [1.0, 0.75]
+    """
+    found = np.cumsum(ranking.hits)
+    return found / ranking.matches, found / np.maximum(ranking.before + ranking.size, 1)
+
+
 def fpr_at_95(ranking: Ranking) -> float:
     """Share of non-matches accepted by the least threshold that accepts 95 % of matches.
 

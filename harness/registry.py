@@ -53,11 +53,14 @@ def code_sha256(module: str) -> str:
         name = waiting.pop()
         if name in found or name.partition(".")[0] not in own:
             continue
-        text = _source(name)
-        if text is None:
+        file = _file(name)
+        if file is None:  # a name in a module, or a package without code of its own
             continue
-        found[name] = text
-        waiting += _imported(text, name)
+        found[name] = file.read_bytes()
+        if file.suffix == ".py":
+            waiting += _imported(found[name], name)
+    if module not in found:
+        raise ImportError(f"{module} has no file whose contents could tell its versions apart")
     digest = hashlib.sha256()
     for name in sorted(found):
         digest.update(name.encode() + b"\0" + found[name] + b"\0")
@@ -95,7 +98,7 @@ def _singular(kind: str) -> str:
     return kind.removesuffix("s") if kind != "weights" else kind
 
 
-def _source(module: str) -> bytes | None:
+def _file(module: str) -> Path | None:
     loaded = sys.modules.get(module)
     if loaded is not None:
         file = getattr(loaded, "__file__", None)
@@ -105,7 +108,7 @@ def _source(module: str) -> bytes | None:
         except (ImportError, ValueError):  # "package.name": a name in it, not a module
             return None
         file = spec.origin if spec else None
-    return Path(file).read_bytes() if file and file.endswith(".py") else None
+    return Path(file) if file and Path(file).is_file() else None
 
 
 def _imported(text: bytes, module: str) -> Iterable[str]:

@@ -2,6 +2,7 @@
 
 import json
 import platform
+import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -51,6 +52,8 @@ class DataFacts(_Part):
     patches: int
     complete: bool
     seen_in_training: bool
+    cells: list[str] = []  # parts of the data that are scored apart
+    refused: list[str] = []  # those of them that the model was trained on: it has no score there
 
 
 class Environment(_Part):
@@ -75,9 +78,31 @@ class Record(_Part):
     scenes: dict[str, dict[str, float]]
 
 
+class TrainedOnAll(ValueError):
+    """A model was trained on everything that a protocol tests cell by cell."""
+
+
+def refused(model: "Model", protocol: Protocol) -> list[str]:
+    """The cells of a protocol that a model is not scored on, since it was trained on them.
+
+    Raises:
+        TrainedOnAll: if no cell is left.
+    """
+    seen = [cell for cell, sources in protocol.cells.items() if meet(model.trained_on, sources)]
+    if seen and len(seen) == len(protocol.cells):
+        raise TrainedOnAll(
+            f"{model.name} was trained on {', '.join(sorted(model.trained_on))}, and"
+            f" {protocol.name} tests {', '.join(seen)} of {protocol.dataset.name}: there is no score"
+            " on a tested scene that training saw; choose other data"
+        )
+    return seen
+
+
 def record(model: "Model", protocol: Protocol, scores: Scores) -> Record:
     """The record of one evaluation: the same run makes the same record."""
     dataset = protocol.dataset
+    kept_from = refused(model, protocol)
+    tested = [sources for cell, sources in protocol.cells.items() if cell not in kept_from]
     return Record(
         protocol=ProtocolFacts(
             name=protocol.name, version=protocol.version, headline=protocol.headline
@@ -88,7 +113,11 @@ def record(model: "Model", protocol: Protocol, scores: Scores) -> Record:
             sha256=dataset.sha256,
             patches=len(dataset),
             complete=dataset.complete,
-            seen_in_training=meet(model.trained_on, dataset.sources),
+            seen_in_training=meet(
+                model.trained_on, frozenset().union(*tested) if tested else dataset.sources
+            ),
+            cells=list(protocol.cells),
+            refused=kept_from,
         ),
         model=ModelFacts(
             name=model.name,
@@ -124,7 +153,8 @@ def place(root: Path, one: Record) -> Path:
     """Where a record lives: <root>/<protocol>/<data>/<split>/<task>/<model>.json."""
     family, _, task = one.protocol.name.partition("/")
     folder = root / family / one.data.name / one.data.split / task
-    return folder / f"{one.model.name.replace('/', '_')}.json"
+    name = re.sub(r"[^\w.+-]", "_", one.model.name)  # "mine:fast" is no file name everywhere
+    return folder / f"{name}.json"
 
 
 def to_json(one: Record) -> str:

@@ -22,7 +22,7 @@ from harness.evaluate import evaluate as run
 from harness.evaluate import export_vectors
 from harness.report import leaderboard
 from harness.results import Record
-from harness.types import Protocol
+from harness.types import Descriptor, Protocol
 
 Options = dict[str, Any]
 
@@ -51,20 +51,26 @@ def evaluate(
     as_json: bool,
 ) -> None:
     """Score models on the protocols of a name, keep the records, show them."""
-    loaded = [plugins.model(spec.strip(), device=plugins.device(device)) for spec in models]
+    specs = [one for spec in models for one in model_names(spec.strip())]
+    loaded = [plugins.model(spec, device=device) for spec in specs]
     protocols = [make_protocol(one, given) for one in protocol_names(name)]
     cache = VectorCache(home.cache("vectors"))
     records: list[Record] = []
     for model in loaded:
         begun = time.perf_counter()
         patches = len(protocols[0].dataset)
-        with progress(f"{model.name}: patches described", patches) as advance:
-            for record in run(
-                model, protocols, cache=cache, batch_size=batch_size, progress=advance
-            ):
-                records.append(record)
-                file = results.save(folder, record)
-                results.save_run(file, _run_facts(time.perf_counter() - begun))
+        try:
+            with progress(f"{model.name}: patches described", patches) as advance:
+                for record in run(
+                    model, protocols, cache=cache, batch_size=batch_size, progress=advance
+                ):
+                    records.append(record)
+                    file = results.save(folder, record)
+                    results.save_run(file, _run_facts(time.perf_counter() - begun))
+        except results.TrainedOnAll as error:
+            if model is loaded[-1] and not records:
+                raise
+            log.warning("passed over: %s", error)
     if as_json:
         from harness.cli import print_json
 
@@ -78,7 +84,7 @@ def export(
     spec: str, name: str, given: Options, out: Path, device: str, batch_size: int
 ) -> None:
     """Write the vectors of a protocol's patches in the official CSV form."""
-    model = plugins.model(spec, device=plugins.device(device))
+    model = plugins.model(spec, device=device)
     dataset = make_protocol(protocol_names(name)[0], given).dataset
     cache = VectorCache(home.cache("vectors"))
     with progress(f"{model.name}: patches described", len(dataset)) as advance:
@@ -94,8 +100,8 @@ def check(model: str | None, protocol: str | None, given: Options, device: str) 
         raise ValueError("nothing to check: give --model or --protocol")
     laws: list[contracts.Law] = []
     if model:
-        one = plugins.model(model, device=plugins.device(device))
-        if not isinstance(one, contracts.Descriptor):
+        one = plugins.model(model, device=device)
+        if not isinstance(one, Descriptor):
             raise TypeError(f"{model} is a folder of vectors: it has no code to check")
         laws += contracts.check_descriptor(one)
     for name in protocol_names(protocol) if protocol else ():
@@ -109,6 +115,13 @@ def build(form: str, images: Path, out: Path, given: Options) -> None:
     """Make a benchmark out of images and print what became of their keypoints."""
     maker = registry.load("builders", form)
     print(maker(images, out, **_accepted(maker, given, f"builder {form}")))
+
+
+def model_names(spec: str) -> list[str]:
+    """The model of this name, or all below it: "tfeat" stands for "tfeat.liberty" and others."""
+    known = registry.names("descriptors")
+    below = [one for one in known if one.startswith(f"{spec}.")]
+    return below if below and spec not in known else [spec]
 
 
 def protocol_names(name: str) -> list[str]:
@@ -163,7 +176,8 @@ def _show(records: Sequence[Record]) -> None:
     complete = leaderboard.boards(records)
     console = Console()
     for board in complete:
-        console.print(Markdown(leaderboard.to_markdown(board)))
+        title = f"### {board.family} on {board.data}, split {board.split}, percent\n\n"
+        console.print(Markdown(title + "\n".join(leaderboard.headline_table(board))))
     for record in records:
         if not record.data.complete:
             headline = record.protocol.headline

@@ -62,7 +62,7 @@ class Descriptor:
     distance: Distance
     dim: int  # numbers in a vector; bits where the distance takes packed bits
     trained_on: frozenset[str] = frozenset()  # data names: "phototour/liberty", "hpatches/v_wall"
-    licence: str = "Apache-2.0"
+    licence: str = "unknown"
     weights: str | None = None  # sha256 of the weights file
     code: str = ""  # sha256 of the source that makes the vectors; the registry fills it in
     libraries: tuple[str, ...] = ("numpy",)  # distributions whose version may change a vector
@@ -100,3 +100,5 @@ class Protocol:
     dataset: Dataset
     score: Callable[[Descriptions], Scores]
     headline: str  # the score that tables are sorted by
+    # Parts that a model may be kept from one by one: first part of their scores' names -> sources.
+    cells: Mapping[str, frozenset[str]] = field(default_factory=dict)

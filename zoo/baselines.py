@@ -58,14 +58,14 @@ def _random(patches: Patches) -> Float32[np.ndarray, "n 128"]:
 
 def constant() -> Descriptor:
     """The same vector for every patch."""
-    return Descriptor("constant", _constant, L2, dim=1)
+    return Descriptor("constant", _constant, L2, dim=1, licence="Apache-2.0")
 
 
 def pixels() -> Descriptor:
     """Grey values averaged over 16x16 equal cells, with zero mean and unit norm."""
-    return Descriptor("pixels", _pixels, L2, dim=SIDE * SIDE)
+    return Descriptor("pixels", _pixels, L2, dim=SIDE * SIDE, licence="Apache-2.0")
 
 
 def random() -> Descriptor:
     """A random direction, drawn from the bytes of the patch: equal patches get equal vectors."""
-    return Descriptor("random", _random, L2, dim=DIM)
+    return Descriptor("random", _random, L2, dim=DIM, licence="Apache-2.0")

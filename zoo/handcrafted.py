@@ -27,6 +27,7 @@ from harness.distances import HAMMING, L2
 from harness.types import Descriptor, Patches
 
 LIBRARIES = ("numpy", "opencv-contrib-python-headless")
+LICENCE = "Apache-2.0"  # OpenCV's, as ours
 SIZE = 5.303  # patch side over keypoint size, as in the HPatches baseline
 SIDE = 65  # of the patches that BRIEF describes
 TOGETHER = 64  # patches that one thread takes at a time
@@ -72,14 +73,14 @@ def _resized(patch: UInt8[np.ndarray, "height width"]) -> UInt8[np.ndarray, "65 
 
 def sift() -> Descriptor:
     """OpenCV's SIFT: 128 whole numbers from 0 to 255."""
-    return Descriptor("sift", _sift, L2, dim=128, libraries=LIBRARIES)
+    return Descriptor("sift", _sift, L2, dim=128, libraries=LIBRARIES, licence=LICENCE)
 
 
 def rootsift() -> Descriptor:
     """The square root of SIFT divided by its sum: unit norm, and L2 compares like Hellinger."""
-    return Descriptor("rootsift", _rootsift, L2, dim=128, libraries=LIBRARIES)
+    return Descriptor("rootsift", _rootsift, L2, dim=128, libraries=LIBRARIES, licence=LICENCE)
 
 
 def brief() -> Descriptor:
     """OpenCV's BRIEF: 256 comparisons of smoothed grey values, packed into 32 bytes."""
-    return Descriptor("brief", _brief, HAMMING, dim=256, libraries=LIBRARIES)
+    return Descriptor("brief", _brief, HAMMING, dim=256, libraries=LIBRARIES, licence=LICENCE)

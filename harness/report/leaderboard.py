@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,12 +26,14 @@ class Board:
 
     @property
     def columns(self) -> list[str]:
-        """Every score that some record has: the headlines first, the others as they come."""
-        names = dict.fromkeys(r.protocol.headline for row in self.rows for r in row)
-        for row in self.rows:
-            for record in row:
-                names |= dict.fromkeys(record.scores)
-        return list(names)
+        """Every score that some record has: the headlines first, then in natural order."""
+        names = {name for row in self.rows for record in row for name in record.scores}
+        return self.headlines + sorted(names - set(self.headlines), key=_natural)
+
+    @property
+    def headlines(self) -> list[str]:
+        """The score that sums up each of the board's protocols."""
+        return sorted({record.protocol.headline for row in self.rows for record in row})
 
 
 def write(root: Path) -> list[Path]:
@@ -82,19 +85,25 @@ def to_csv(board: Board) -> str:
 
 def to_markdown(board: Board) -> str:
     """A page to read: the headlines with their intervals, then every breakdown, in percent."""
-    headlines = list(dict.fromkeys(r.protocol.headline for row in board.rows for r in row))
     lines = [f"# {board.family} on {board.data}, split {board.split}", ""]
     lines += ["Percent; in brackets the interval that covers 95 % over scenes drawn again.", ""]
-    lines += _table(board, headlines)
-    for headline in headlines:
+    lines += headline_table(board)
+    for headline in board.headlines:
         task = headline.rpartition("/")[0]
-        details = [n for n in board.columns if n.startswith(f"{task}/") and n not in headlines]
+        details = [n for n in board.columns if n.startswith(f"{task}/")]
+        details = [n for n in details if n not in board.headlines]
         for group in dict.fromkeys(n.removeprefix(f"{task}/").partition("/")[0] for n in details):
             columns = [n for n in details if n.startswith(f"{task}/{group}/")]
             lines += ["", f"## {task}, {group}", "", *_table(board, columns)]
+    return "\n".join([*lines, ""])
+
+
+def headline_table(board: Board) -> list[str]:
+    """The headlines of every model, in percent, as lines of Markdown."""
+    lines = _table(board, board.headlines)
     if any(record.data.seen_in_training for row in board.rows for record in row):
         lines += ["", "† trained on data that this table tests: not comparable."]
-    return "\n".join([*lines, ""])
+    return lines
 
 
 def _table(board: Board, columns: list[str]) -> list[str]:
@@ -121,6 +130,12 @@ def _cell(row: tuple[Record, ...], name: str) -> str:
 
 def _dim(record: Record) -> str:
     return f"{record.model.dim}{' bits' if record.model.distance == 'hamming' else ''}"
+
+
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    """map@500 before map@1000."""
+    parts = re.split(r"(\d+)", name)
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
 
 
 def _common(names: list[str]) -> list[str]:

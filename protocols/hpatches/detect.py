@@ -58,7 +58,8 @@ def _extrema(
     for level, dy, dx in np.ndindex(3, 3, 3):
         if (level, dy, dx) == (1, 1, 1):
             continue
-        beyond = sign * here[y, x] > sign * differences[level][y + dy - 1, x + dx - 1]
+        gap = sign * (here[y, x] - differences[level][y + dy - 1, x + dx - 1])
+        beyond = gap > 0 if (level, dy, dx) < (1, 1, 1) else gap >= 0  # one of several that tie
         y, x, sign = y[beyond], x[beyond], sign[beyond]
     middle = here[y, x]
     xx = here[y, x - 1] + here[y, x + 1] - 2 * middle

@@ -16,7 +16,8 @@ from jaxtyping import Float64, UInt8
 
 IMAGES = 6
 LAYOUTS = (("{}", "H_1_{}"), ("img{}", "H1to{}p"))  # names of image k and of its homography
-ENDINGS = (".ppm", ".pgm", ".png", ".jpg", ".jpeg")
+ENDINGS = (".ppm", ".pgm", ".png")  # lossless, and decoders see when one is cut off
+OTHER_ENDINGS = (".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 
 STILL = 0.05
 """A sequence is an `i_` one if no corner moves by more than this share of image 1's diagonal.
@@ -78,12 +79,12 @@ def read_grey(file: Path) -> UInt8[np.ndarray, "height width"]:
 
 _WANTED = (
     "a sequence is a folder with 1.ppm to 6.ppm and H_1_2 to H_1_6, or img1.ppm to img6.ppm and"
-    " H1to2p to H1to6p (images may also be .pgm, .png or .jpg)"
+    " H1to2p to H1to6p (images may also be .pgm or .png)"
 )
 
 
 def _has_images(folder: Path) -> bool:
-    return any(p.suffix.lower() in ENDINGS for p in folder.iterdir())
+    return any(p.suffix.lower() in ENDINGS + OTHER_ENDINGS for p in folder.iterdir())
 
 
 def _sequence(folder: Path) -> Sequence:

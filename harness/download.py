@@ -1,0 +1,376 @@
+"""Files fetched whole: mirrors in turn, resumed where they broke off, known by their hash.
+
+pooch, the usual library for this, has no resume and no mirrors, and deletes what came before an
+interruption; what is left of its work is a hash check. So this is urllib.
+"""
+
+import errno
+import hashlib
+import http.client
+import json
+import re
+import shutil
+import socket
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from harness import atomic
+
+PIECE = 1 << 18  # bytes read at a time
+HEAD = 512  # bytes that tell a web page or a Git LFS pointer from data
+PATIENCE = 30.0  # seconds without a byte before a connection counts as broken
+TRIES = 3  # connections in a row that bring no new byte, before a mirror is given up
+PAUSE = 1.0  # seconds before the second try
+MOST = 1 << 38  # bytes (256 GiB) taken from a server that does not say how many there are
+
+Progress = Callable[[int, int | None], None]  # bytes that are here, bytes in all where known
+T = TypeVar("T")
+_Answer = http.client.HTTPResponse | urllib.error.HTTPError
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A file at one address, and how to know it. Mirrors that packed anew have other bytes."""
+
+    url: str
+    hash: str | None = None  # "sha256:...", "md5:...", "git:..." (of a blob); None: none published
+    size: int | None = None  # bytes, where known
+
+    @property
+    def file(self) -> str:
+        """Its name on the server."""
+        return PurePosixPath(urllib.parse.unquote(urllib.parse.urlsplit(self.url).path)).name
+
+
+class Refused(ValueError):
+    """What came is not the file that was asked for; it is not kept."""
+
+
+class _Interrupted(OSError):
+    """The connection broke; what came before is kept."""
+
+
+class _Unreachable(OSError):
+    """No server answers."""
+
+
+def fetch(
+    copies: Sequence[Copy],
+    folder: Path,
+    accept: Callable[[Path], T],
+    *,
+    what: str,
+    by_hand: str,
+    progress: Progress = lambda done, total: None,
+) -> tuple[T, Path, Copy]:
+    """Download the first of several copies that is whole and accepted.
+
+    Args:
+        copies: tried in turn.
+        folder: where the file is put together. What an interruption left there is gone on with;
+            a finished file stays, to be moved or deleted by the caller.
+        accept: is given the file; its value is returned. It raises ValueError if the file is not
+            what it should be, and the next copy is tried.
+        what: the name for messages.
+        by_hand: what to do without a network, as the last part of a sentence.
+        progress: told of every piece that comes.
+
+    Raises:
+        OSError: if no copy can be had; says of each why, or in one sentence that there is no
+            network.
+    """
+    troubles: list[tuple[Copy, Exception]] = []
+    folder.mkdir(parents=True, exist_ok=True)
+    for copy in copies:
+        part = folder / f"{copy.file}.{_key(copy)}.part"
+        try:
+            _obtain(copy, part, progress)
+            try:
+                return accept(part), part, copy
+            except ValueError:
+                _discard(part)
+                raise
+        except (ValueError, _Interrupted, _Unreachable, urllib.error.HTTPError) as error:
+            troubles.append((copy, error))
+            if isinstance(error, urllib.error.HTTPError):
+                error.close()
+    if troubles and all(isinstance(error, _Unreachable) for _, error in troubles):
+        hosts = dict.fromkeys(urllib.parse.urlsplit(copy.url).netloc for copy, _ in troubles)
+        raise OSError(
+            f"{what}: there seems to be no network, since {' and '.join(hosts)} can't be reached"
+            f" ({troubles[0][1]}); {by_hand}"
+        )
+    told = "".join(f"\n  {copy.url}: {_reason(error)}" for copy, error in troubles)
+    raise OSError(f"{what}: no mirror gave it:{told or ' none is known'}\n{by_hand}")
+
+
+def check(file: Path, copy: Copy) -> None:
+    """See whether a file is a copy, as far as its size, hash and first bytes tell.
+
+    Raises:
+        Refused: if it is not; says what it is instead.
+    """
+    size = file.stat().st_size
+    with file.open("rb") as stream:
+        head = stream.read(HEAD)
+    if wrong := _impostor(head):
+        raise Refused(wrong)
+    if copy.size is not None and size != copy.size:
+        came = "was cut off" if size < copy.size else "is too long"
+        raise Refused(f"it {came}: {size} bytes, {copy.size} are wanted")
+    if not size:
+        raise Refused("it is empty")
+    if copy.hash:
+        kind, _, wanted = copy.hash.partition(":")
+        found = digest(file, kind)
+        if found != wanted:
+            raise Refused(f"its {kind} is {found}, {wanted} is wanted: it is another file")
+
+
+def digest(file: Path, kind: str = "sha256") -> str:
+    """The hash of a file: "sha256", "md5", or "git" for the name that git gives its contents."""
+    with file.open("rb") as stream:
+        if kind != "git":
+            return hashlib.file_digest(stream, kind).hexdigest()
+        blob = hashlib.sha1(b"blob %d\0" % file.stat().st_size, usedforsecurity=False)
+        while piece := stream.read(PIECE):
+            blob.update(piece)
+    return blob.hexdigest()
+
+
+@contextmanager
+def bar(what: str) -> Iterator[Progress]:
+    """A progress bar for bytes on stderr."""
+    from rich import progress as rich
+    from rich.console import Console
+
+    columns = (
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.DownloadColumn(),
+        rich.TransferSpeedColumn(),
+        rich.TimeRemainingColumn(),
+    )
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(what, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+def _key(copy: Copy) -> str:
+    """Copies of one hash share what is downloaded already; others are kept apart."""
+    return hashlib.sha256((copy.hash or copy.url).encode()).hexdigest()[:8]
+
+
+def _obtain(copy: Copy, part: Path, progress: Progress) -> None:
+    """Complete a file and check it; if an older beginning spoilt it, once more without."""
+    older = part.exists()
+    _complete(copy, part, progress)
+    try:
+        check(part, copy)
+    except Refused:
+        _discard(part)
+        if not older:
+            raise
+        _obtain(copy, part, progress)
+
+
+def _complete(copy: Copy, part: Path, progress: Progress) -> None:
+    """Go on until all is here: again after each interruption, as long as that brings something."""
+    have = _size(part)
+    if have and (have == copy.size or (copy.hash and not copy.size and _is(part, copy.hash))):
+        return
+    idle = 0
+    while True:
+        before = _size(part)
+        try:
+            return _continue(copy, part, progress)
+        except _Interrupted:
+            idle = 0 if _size(part) > before else idle + 1
+            if idle == TRIES:
+                raise
+            time.sleep(PAUSE * idle)
+
+
+def _continue(copy: Copy, part: Path, progress: Progress) -> None:
+    """One connection: the bytes from the end of `part` on, where the server can do that.
+
+    An answer that is refused before its first byte leaves what is here as it is: a page to log in
+    on, given in place of the file, must not cost what was downloaded yesterday.
+    """
+    have = _size(part)
+    with _answer(copy.url, _range(copy, part, have)) as answer:
+        begin, total = _span(answer, have)
+        if begin is None:  # the server's file is no continuation of what is here
+            _discard(part)
+            raise _Interrupted("what it has does not fit what was here; begun anew")
+        if copy.size is not None and total is not None and total != copy.size:
+            raise Refused(f"it has {total} bytes, {copy.size} are wanted: it is another file")
+        if begin == total:
+            return
+        if answer.headers.get_content_type() == "text/html":
+            raise Refused(f"{_PAGE} ({answer.url})")
+        total = total if copy.size is None else copy.size
+        free = shutil.disk_usage(part.parent).free
+        if total is not None and total - begin > free:
+            raise OSError(
+                f"{copy.file} needs {_mib(total - begin)} more and {part.parent} has {_mib(free)}"
+                " free: make room, or set HARNESS_DATA_HOME to another disk"
+            )
+        _write(answer, copy, part, begin, total, progress)
+
+
+def _range(copy: Copy, part: Path, have: int) -> dict[str, str]:
+    """Headers that ask for the rest of a file, if it can be told that it is the same file."""
+    if not have:
+        return {}
+    validator = _validator(copy, part)
+    if validator:
+        return {"Range": f"bytes={have}-", "If-Range": validator}
+    return {"Range": f"bytes={have}-"} if copy.hash else {}
+
+
+def _answer(url: str, headers: dict[str, str]) -> _Answer:
+    """A server's answer, to be read: 200 for all, 206 for a range, 416 for nothing in the range."""
+    if urllib.parse.urlsplit(url).scheme not in ("http", "https"):  # urllib would open file:// too
+        raise Refused("it is not a web address")
+    request = urllib.request.Request(
+        url, headers={"User-Agent": "descriptor-harness", "Accept-Encoding": "identity", **headers}
+    )
+    try:
+        answer: _Answer = urllib.request.urlopen(request, timeout=PATIENCE)
+        return answer
+    except urllib.error.HTTPError as error:
+        if error.code == 416 and headers:
+            return error
+        raise
+    except urllib.error.URLError as error:
+        reason = error.reason
+        if isinstance(reason, OSError) and _is_absence(reason):
+            raise _Unreachable(str(reason)) from error
+        raise _Interrupted(str(reason)) from error
+    except (OSError, http.client.HTTPException) as error:
+        raise _Interrupted(f"it broke off before an answer ({_reason(error)})") from error
+
+
+def _is_absence(error: OSError) -> bool:
+    """Whether an error means that nobody is there, rather than that something went wrong."""
+    absent = {errno.ECONNREFUSED, errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN}
+    return isinstance(error, (socket.gaierror, TimeoutError)) or error.errno in absent
+
+
+def _span(answer: _Answer, have: int) -> tuple[int | None, int | None]:
+    """Where the bytes that come begin, None if they fit nowhere; how many the whole file has."""
+    if answer.status in (206, 416):
+        form = r"bytes (\d+)-\d+/(\d+|\*)" if answer.status == 206 else r"bytes (\*)/(\d+)"
+        found = re.fullmatch(form, answer.headers.get("Content-Range", "").strip())
+        begin, total = found.groups() if found else ("", "")
+        whole = None if total == "*" else int(total or -1)
+        if begin == str(have) or (begin == "*" and whole == have):
+            return have, whole
+        return None, None
+    length = answer.headers.get("Content-Length", "")
+    return 0, int(length) if length.isdigit() else None
+
+
+def _write(
+    answer: _Answer,
+    copy: Copy,
+    part: Path,
+    begin: int,
+    total: int | None,
+    progress: Progress,
+) -> None:
+    piece = _piece(answer, begin, total)
+    if not begin:
+        if wrong := _impostor(piece[:HEAD]):
+            raise Refused(wrong)
+        _remember(answer, copy, part)
+    done = begin
+    with part.open("ab" if begin else "wb") as stream:
+        while piece:
+            done += len(piece)
+            if done > (MOST if total is None else total):
+                _discard(part)
+                raise Refused(f"it gave more than {MOST if total is None else total} bytes")
+            stream.write(piece)
+            progress(done, total)
+            piece = _piece(answer, done, total)
+    if total is not None and done < total:
+        raise _Interrupted(_broke(done, total, "the connection was closed"))
+
+
+def _piece(answer: _Answer, done: int, total: int | None) -> bytes:
+    try:
+        return answer.read(PIECE)
+    except (OSError, http.client.HTTPException) as error:
+        raise _Interrupted(_broke(done, total, _reason(error))) from error
+
+
+def _broke(done: int, total: int | None, reason: str) -> str:
+    return f"it broke off after {done} of {total or 'unknown'} bytes ({reason})"
+
+
+_PAGE = "it is a web page, not the file"
+_MARKUP = rb"(\xef\xbb\xbf)?\s*(<!--.*?-->\s*)?<(!doctype|html|head|\?xml)"
+
+
+def _impostor(head: bytes) -> str | None:
+    """What is often given in place of a file, told by its first bytes."""
+    if head.startswith(b"version https://git-lfs.github.com/spec/"):
+        return "it is a Git LFS pointer, not the file that it stands for"
+    if re.match(_MARKUP, head, re.IGNORECASE | re.DOTALL):
+        return _PAGE
+    return None
+
+
+def _remember(answer: _Answer, copy: Copy, part: Path) -> None:
+    """Keep what tells later whether the server still has the same file."""
+    etag = answer.headers.get("ETag", "")
+    validator = etag if etag.startswith('"') else answer.headers.get("Last-Modified", "")
+    note = json.dumps({"url": copy.url, "validator": validator})
+    atomic.write_text(_note(part), note)
+
+
+def _validator(copy: Copy, part: Path) -> str | None:
+    try:
+        note = json.loads(_note(part).read_text())
+        return str(note["validator"]) or None if note["url"] == copy.url else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _note(part: Path) -> Path:
+    return part.with_name(f"{part.name}.json")
+
+
+def _discard(part: Path) -> None:
+    part.unlink(missing_ok=True)
+    _note(part).unlink(missing_ok=True)
+
+
+def _is(file: Path, hash: str) -> bool:
+    kind, _, wanted = hash.partition(":")
+    return digest(file, kind) == wanted
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        return f"it answered {error.code} {error.reason}"
+    if isinstance(error, TimeoutError):
+        return f"no byte came for {PATIENCE:g} seconds"
+    return str(error) or type(error).__name__
+
+
+def _mib(size: int) -> str:
+    return f"{size / 2**20:.1f} MiB"

@@ -1,0 +1,416 @@
+"""Makes a scene in the official PhotoTour format out of photographs, by structure from motion.
+
+COLMAP puts the photographs together, or someone did before. Around every place where an image
+sees a point that another one sees too, a square is cut out and scaled to 64 x 64 pixels.
+
+Its centre, size and direction are those of the keypoint that was detected in *this* image, so that
+patches of a point differ as a detector makes them differ, like the official ones (of the newer
+release, "centred on real interest point detections"). Half a side is six times the keypoint's
+scale: the square that SIFT describes, 4 x 4 cells of three scales each, so no descriptor sees
+less than SIFT's. The scale is that of the Gaussian; most are 1 to 2 pixels, so most patches
+are enlarged. With `frames="projected"` all patches of a point show the same piece of the world
+instead: size and direction come from one image and are carried to the others by the geometry.
+
+Unlike there, points are what SIFT matched, not what dense stereo found, and no photograph that
+COLMAP can't place takes part: the scene is kind to SIFT, and to what resembles it. A patch never
+shows what lies beyond the border of an image.
+
+Pairs follow the official rules. Matches agree in place to 5 pixels, in scale to 0.25 octaves and in
+direction to pi/8, as the geometry carries them over. Non-matches show two points that were found in
+the same image, and not nearly the same place. A point counts as found in the image that sees it
+largest.
+"""
+
+import hashlib
+import logging
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+import cv2
+import numpy as np
+from jaxtyping import Int, UInt8
+
+from harness import atomic
+from protocols.hpatches.build import placing
+from protocols.hpatches.frames import Frames, image_from_patch, inside, uniform
+from protocols.hpatches.sequences import read_grey
+from protocols.phototour import observations, pairs
+from protocols.phototour.observations import MAGNIFICATION, Observations
+from protocols.phototour.patches import correlation, extract
+from protocols.phototour.reconstruct import DATABASE, reconstruct
+from protocols.phototour.scenes import MEAN, OFFICIAL
+from protocols.phototour.writer import SIDE, TILE, write_scene
+
+VERSION = 1  # raised whenever the same images could give other patches
+LISTS = (100_000, 500_000)  # pairs of the official lists: to test, to train
+COMPARED = 2000  # pairs of each kind, for the mean correlation
+ENDINGS = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff")
+KEPT = "colmap"  # the folder of the reconstruction in that of the scene
+HOW = ("detected", "projected")
+CAP, MATCHES, NON_MATCHES, MIXED = range(4)  # streams of random numbers
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What became of the observations; the counts of those left out and `patches` add up."""
+
+    observations: int  # of points that two images or more see
+    behind: int  # the image sees the back of the point's surface
+    outside: int  # the patch reaches beyond the border
+    alone: int  # no other patch of its point is left
+    over_cap: int  # more than were asked for
+    patches: int
+    points: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a build made."""
+
+    name: str  # of the data set
+    folder: Path
+    images: int  # in the folder
+    registered: int  # that COLMAP could place
+    tally: Tally
+    pairs: Mapping[str, int]  # in each list
+    fit: float  # share of all pairs of patches of one point that may be matches
+    offset_px: float  # the median distance of keypoints from where the model sees the point
+    correlation: Mapping[str, float]  # mean over some matches, and some non-matches
+
+    def __str__(self) -> str:
+        t = self.tally
+        lists = ", ".join(f"{name} ({n})" for name, n in self.pairs.items())
+        return "\n".join(
+            [
+                f"{self.name} in {self.folder}",
+                f"{self.registered} of {self.images} images put together",
+                f"{t.patches} patches of {t.points} points, {t.patches / t.points:.2f} each",
+                f"left out of {t.observations} observations: {t.outside} reach beyond the border,"
+                f" {t.alone} then alone, {t.behind} seen from behind, {t.over_cap} over the cap",
+                f"lists of pairs: {lists}",
+                f"{self.fit:.1%} of all pairs of a point's patches are fit for a match",
+                f"keypoints lie {self.offset_px:.2f} px from their points (median)",
+                "mean correlation of patches: "
+                + ", ".join(f"{kind} {value:.3f}" for kind, value in self.correlation.items()),
+            ]
+        )
+
+
+def build(
+    images: Path,
+    out: Path,
+    *,
+    model: Path | None = None,
+    database: Path | None = None,
+    name: str | None = None,
+    frames: str | None = None,
+    max_patches: int | None = None,
+    shared_camera: bool | None = None,
+    threads: int = 2,
+    seed: int = 0,
+) -> Report:
+    """Make a scene in the folder `out` from a folder of photographs of one place.
+
+    `out` appears when the scene is whole. COLMAP's work is kept beside it until then, so that a
+    build that was stopped goes on where it was, and in it afterwards, as `colmap`. The same
+    model gives the same scene; COLMAP itself is seeded, but does not promise to repeat itself on
+    another machine.
+
+    Args:
+        images: a folder; those in folders below it are found too.
+        out: a new folder, or an empty one. Its name is that of the scene.
+        model: folder of a sparse model in COLMAP's binary or text format, made from `images`;
+            COLMAP is run where None.
+        database: COLMAP's database that belongs to the model; looked for beside it where None.
+        name: the data set is called "phototour-" and this; the name of `out` where None.
+        frames: "detected" or "projected"; where None, the former if the keypoints' scales and
+            directions are known, which they are unless a model comes without its database.
+            Without them a projected patch is upright where its point is seen largest.
+        max_patches: whole points are left out at random until there are no more patches.
+        shared_camera: whether one camera with one zoom took all photographs; where None,
+            whether all have the same size.
+        threads: most threads of COLMAP.
+        seed: of COLMAP and of the pairs.
+
+    Raises:
+        ValueError: if images are missing or unreadable, or COLMAP can't put two together.
+        FileExistsError: if there is something in `out`.
+    """
+    # From the command line everything comes as text.
+    model, database = (None if path is None else Path(path) for path in (model, database))
+    max_patches = None if max_patches is None else int(max_patches)
+    threads, seed = int(threads), int(seed)
+    if frames not in (None, *HOW):
+        raise ValueError(f"frames is {frames!r}: give {' or '.join(HOW)}")
+    out = out.absolute()
+    name = out.name if name is None else name
+    _check_place(out, name)
+    listed = _find(images)
+    work = out.with_name(f".{out.name}.{KEPT}")
+    if model is None:
+        made, sparse, known = _reconstruct(images, listed, work, shared_camera, seed, threads)
+    else:
+        made, sparse, known = _given(model, database)
+    seen = observations.read(sparse, known)
+    _check_images(seen.images, images, listed, sparse)
+    how = frames or HOW[seen.keypoint is None]
+    chosen, squares, reference, tally = choose(seen, how, max_patches, seed)
+    half, angle = observations.on_plane(chosen, squares)
+    offset = np.hypot(squares.x - chosen.projected[:, 0], squares.y - chosen.projected[:, 1])
+    drawn = pairs.Patches(chosen.point, reference, chosen.xyz, half, angle, offset)
+    fit = pairs.matching(drawn)
+    lists = _lists(drawn, fit, seed)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=out.parent) as file:
+        pixels = np.memmap(file, np.uint8, "w+", shape=(tally.patches, SIDE, SIDE))
+        log.info("%d patches", tally.patches)
+        sha256 = [
+            _cut(images / one, k, chosen, squares, pixels) for k, one in enumerate(seen.images)
+        ]
+        report = Report(
+            name=f"phototour-{name}",
+            folder=out,
+            images=len(listed),
+            registered=len(seen.images),
+            tally=tally,
+            pairs={file_name: len(rows) for file_name, rows in lists.items()},
+            fit=round(len(fit) / _pairs_of_a_point(chosen.point), 4),
+            offset_px=round(float(np.median(np.hypot(*(seen.detected - seen.projected).T))), 4),
+            correlation=_correlations(pixels, chosen.point, next(iter(lists.values()))),
+        )
+        about = {
+            "name": report.name,
+            "builder": {
+                "version": VERSION,
+                "pycolmap": version("pycolmap"),
+                "opencv": cv2.__version__,
+            },
+            "parameters": {
+                "frames": how,
+                "magnification": MAGNIFICATION,
+                "max_patches": max_patches,
+                "seed": seed,
+            },
+            "reconstruction": made,
+            "images": [
+                {"name": one, "sha256": sha} for one, sha in zip(seen.images, sha256, strict=True)
+            ],
+            "images_not_placed": sorted(set(listed) - set(seen.images)),
+            "patches": asdict(tally),
+            "pairs": report.pairs,
+            "fit": report.fit,
+            "offset_px": report.offset_px,
+            "correlation": report.correlation,
+        }
+        scale = np.log2(squares.half / MAGNIFICATION)
+        direction = np.arctan2(squares.sin, squares.cos)
+        interest = np.stack([reference, squares.x, squares.y, direction, scale], 1)
+        batches = (np.asarray(pixels[i : i + TILE]) for i in range(0, len(pixels), TILE))
+        with placing(out) as folder:
+            write_scene(folder, batches, chosen.point, interest, lists, about=about)
+            # Officially the second number is not used. Here it says which image a patch is from,
+            # and so what x and y of interest.txt count pixels of.
+            lines = zip(chosen.point.tolist(), chosen.image.tolist(), strict=True)
+            atomic.write_text(folder / "info.txt", "".join(f"{p} {i}\n" for p, i in lines))
+            if model is None:
+                shutil.copytree(work, folder / KEPT)
+    if model is None:
+        shutil.rmtree(work)
+    return report
+
+
+def choose(
+    seen: Observations, how: str, max_patches: int | None, seed: int
+) -> tuple[Observations, Frames, Int[np.ndarray, " n"], Tally]:
+    """The observations that become patches, their squares, and the image each point was found in.
+
+    Points are numbered anew, from 0.
+    """
+    pixels = np.linalg.det(seen.image_from_plane)  # the size of a surface element in each image
+    start = np.searchsorted(seen.point, seen.point)
+    largest = np.lexsort((seen.image, -pixels, seen.point))[start]
+    squares = frames_of(seen, how, largest)
+    maps = image_from_patch(squares)
+    within = np.zeros(len(seen), bool)
+    for k, (width, height) in enumerate(seen.sizes):
+        here = np.flatnonzero(seen.image == k)
+        within[here] = inside(maps[here], height, width)
+    front = pixels > 0
+    kept = front & within
+    counts = np.add.reduceat(kept, np.unique(start))[np.unique(start, return_inverse=True)[1]]
+    alone = kept & (counts < 2)
+    kept &= ~alone
+    rows = np.flatnonzero(kept)
+    if not len(rows):
+        raise ValueError(
+            f"none of {len(seen)} observations makes a patch that lies within its image and has a"
+            " partner: give larger images, or more that overlap"
+        )
+    point = np.unique(seen.point[rows], return_inverse=True)[1]
+    if max_patches is not None:
+        number = np.bincount(point)
+        order = np.argsort(uniform((seed, CAP), len(number)), kind="stable")
+        under = order[np.cumsum(number[order]) <= max_patches]
+        if len(under) < 2:
+            raise ValueError(f"max_patches is {max_patches}: too few for two points, give more")
+        rows = rows[np.isin(point, under)]
+        point = np.unique(seen.point[rows], return_inverse=True)[1]
+    tally = Tally(
+        observations=len(seen),
+        behind=int(np.count_nonzero(~front)),
+        outside=int(np.count_nonzero(front & ~within)),
+        alone=int(np.count_nonzero(alone)),
+        over_cap=int(np.count_nonzero(kept)) - len(rows),
+        patches=len(rows),
+        points=int(point[-1]) + 1,
+    )
+    return replace(seen[rows], point=point), squares[rows], seen.image[largest[rows]], tally
+
+
+def frames_of(seen: Observations, how: str, largest: Int[np.ndarray, " n"]) -> Frames:
+    """The squares of "detected" or "projected" patches."""
+    if how == "projected":
+        return observations.frames_projected(seen, largest)
+    return observations.frames_detected(seen)
+
+
+def _check_place(out: Path, name: str) -> None:
+    for what in (name, out.name):
+        if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*", what) or what in (MEAN, *OFFICIAL):
+            raise ValueError(
+                f"{what!r} can't name a scene: give letters, digits and any of _ . -, and no name"
+                " of an official scene"
+            )
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        finished = (out / "dataset.json").is_file()
+        what = "is a finished scene" if finished else "is there already, and no empty folder"
+        raise FileExistsError(f"{out} {what}: give another folder, or remove it")
+
+
+def _find(images: Path) -> list[str]:
+    """Names of the image files in a folder and below it, as COLMAP has them."""
+    if not images.is_dir():
+        raise ValueError(f"{images} is not a folder: give one that holds photographs")
+    found = [
+        file.relative_to(images).as_posix()
+        for file in images.rglob("*")
+        if file.suffix.lower() in ENDINGS and file.is_file()
+    ]
+    found = sorted(name for name in found if not any(p.startswith(".") for p in Path(name).parts))
+    if not found:
+        raise ValueError(f"no images in {images} nor below it: files end in {' '.join(ENDINGS)}")
+    return found
+
+
+def _reconstruct(
+    images: Path,
+    listed: Sequence[str],
+    work: Path,
+    shared_camera: bool | None,
+    seed: int,
+    threads: int,
+) -> tuple[dict[str, object], Path, Path]:
+    """What is worth noting, the model, its database."""
+    if len(listed) < 2:
+        raise ValueError(f"{images} has one image, {listed[0]}: give two or more of one place")
+    shapes = {read_grey(images / one).shape for one in listed}
+    shared = len(shapes) == 1 if shared_camera is None else shared_camera
+    sha256 = {one: _sha256(images / one) for one in listed}
+    sparse = reconstruct(images, sha256, work, shared_camera=shared, seed=seed, threads=threads)
+    return {"shared_camera": shared}, sparse, work / DATABASE
+
+
+def _given(model: Path, database: Path | None) -> tuple[dict[str, object], Path, Path | None]:
+    """The same of a model that was there, with the database that lies beside it."""
+    if database is None:
+        places = (folder / DATABASE for folder in (model, *model.absolute().parents[:2]))
+        database = next((file for file in places if file.is_file()), None)
+    files = [*sorted(model.glob("*.bin")), *sorted(model.glob("*.txt"))]
+    files += [file for file in (database,) if file and file.is_file()]
+    return {"files": {file.name: _sha256(file) for file in files}}, model, database
+
+
+def _check_images(names: Sequence[str], images: Path, listed: Sequence[str], model: Path) -> None:
+    missing = sorted(set(names) - set(listed))
+    if missing:
+        raise ValueError(
+            f"{len(missing)} of {len(names)} images of {model} are not in {images}: {missing[0]}"
+            f"{' and others' * (len(missing) > 1)}; give the folder that the model's names are"
+            " relative to"
+        )
+    left = sorted(set(listed) - set(names))
+    if left:
+        log.warning(
+            "%d of %d images take no part, they are not in the model: %s%s",
+            len(left), len(listed), left[0], " and others" * (len(left) > 1),
+        )  # fmt: skip
+
+
+def _lists(drawn: pairs.Patches, fit: pairs.Pairs, seed: int) -> dict[str, pairs.Pairs]:
+    """Lists of pairs by the names of their files: of official lengths, or one as long as it gets."""
+    found = {}
+    for lines in LISTS:
+        half = min(lines // 2, len(fit))
+        if half < lines // 2 and lines != LISTS[0]:
+            break
+        others = pairs.draw_non_matches(drawn, half, (seed, NON_MATCHES, lines))
+        half = len(others)
+        if not half:
+            raise ValueError(
+                f"{len(fit)} pairs of patches are fit for matches and none for a non-match: give"
+                " more images that overlap"
+            )
+        matches = pairs.draw_matches(fit, drawn.point, half, (seed, MATCHES, lines))
+        mixed = pairs.shuffled(matches, others, (seed, MIXED, lines))
+        found[f"m50_{len(mixed)}_{len(mixed)}_0.txt"] = mixed
+    return found
+
+
+def _cut(
+    file: Path,
+    number: int,
+    chosen: Observations,
+    squares: Frames,
+    pixels: UInt8[np.ndarray, "n 64 64"],
+) -> str:
+    """Write an image's patches to their rows; the sha256 of its file."""
+    grey = read_grey(file)
+    height, width = grey.shape
+    if (width, height) != chosen.sizes[number]:
+        expected = " x ".join(map(str, chosen.sizes[number]))
+        raise ValueError(
+            f"{file} is {width} x {height} pixels, for the model it is {expected}: give the images"
+            " that the model was made from"
+        )
+    rows = np.flatnonzero(chosen.image == number)
+    for part, patches in extract(grey, squares[rows]):
+        pixels[rows[part]] = patches
+    return _sha256(file)
+
+
+def _pairs_of_a_point(point: Int[np.ndarray, " n"]) -> int:
+    number = np.bincount(point)
+    return int((number * (number - 1) // 2).sum())
+
+
+def _correlations(
+    pixels: UInt8[np.ndarray, "n 64 64"], point: Int[np.ndarray, " n"], rows: pairs.Pairs
+) -> dict[str, float]:
+    match = point[rows[:, 0]] == point[rows[:, 1]]
+    found = {}
+    for kind, those in (("matches", rows[match]), ("non-matches", rows[~match])):
+        a, b = those[:COMPARED].T
+        found[kind] = round(float(correlation(pixels[a], pixels[b]).mean()), 4)
+    return found
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,298 @@
+"""Reads a scene in the official PhotoTour format: text checked up front, tiles mapped into memory.
+
+A scene is a folder with `patches0000.bmp`, `patches0001.bmp`, ... (16 x 16 patches of 64 x 64
+pixels each, row by row, the last one padded), `info.txt` (a line a patch, first the number of its
+3-D point), lists of pairs `m50_*.txt` (columns 1 and 4: patches counted from 0; 2 and 5: their
+points) and perhaps `interest.txt` (first the reference image, in which the point was found).
+Further columns are passed over, but every line of a file has as many as the others.
+"""
+
+import hashlib
+import re
+import struct
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Int, UInt8
+
+from harness import Block
+from harness.types import Patches, Rows
+from protocols.phototour.writer import GRID, PIXELS, SIDE, TILE
+
+TOGETHER = 16  # tiles of a block: at most 16 MiB of patches
+TEST = "m50_100000_100000_0.txt"  # the pairs that papers report on
+NUMBERED = re.compile(r"patches(\d+)\.bmp", re.IGNORECASE)
+LARGEST = 2**53  # whole number up to which a float holds all
+AGAIN = "get the scene again"
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Where the pixels of one bitmap begin, and in which order its rows stand."""
+
+    file: Path
+    offset: int  # bytes
+    upright: bool  # the highest row first; bitmaps usually begin with the lowest
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """One folder, its text read and its tiles found; no pixel is."""
+
+    name: str
+    folder: Path
+    point: Rows  # of every patch; numbered within the scene
+    tiles: tuple[Tile, ...]
+
+    def __len__(self) -> int:
+        return len(self.point)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """A list of pairs of patches of one scene."""
+
+    file: Path
+    a: Rows
+    b: Rows
+    match: Bool[np.ndarray, " m"]
+
+    @property
+    def sha256(self) -> str:
+        """Of the numbers: line ends and spare columns have no say."""
+        return sha256(self.a, self.b, self.match)
+
+
+def read_scene(folder: Path) -> Scene:
+    """Find a scene's patches and the point of each; every tile's header and length is checked.
+
+    Raises:
+        FileNotFoundError: if info.txt or a tile is missing.
+        ValueError: if a file is damaged, or tiles and lines don't fit each other.
+    """
+    point = _whole(_table(folder / "info.txt", 1)[:, 0], folder / "info.txt")
+    files = _numbered(folder)
+    lines = f"{folder / 'info.txt'} has {len(point)} lines"
+    if len(files) * TILE < len(point):
+        raise FileNotFoundError(
+            f"{folder} has {len(files)} tiles of {TILE} patches, {len(files) * TILE} in all, and"
+            f" {lines}: {AGAIN}"
+        )
+    if (len(files) - 1) * TILE >= len(point):
+        raise ValueError(
+            f"{folder} has {len(files)} tiles, and {lines}, which {-(-len(point) // TILE)} tiles"
+            f" would hold: the text is cut off, or tiles of another scene lie there; {AGAIN}"
+        )
+    return Scene(folder.resolve().name, folder, point, tuple(_tile(file) for file in files))
+
+
+def read_pairs(scene: Scene, name: str | None = None) -> Pairs:
+    """The pairs of a list: of the papers' list or, where it isn't there, of the largest one.
+
+    Raises:
+        FileNotFoundError: if there is no such list.
+        ValueError: if the list is cut off, or does not fit info.txt.
+    """
+    file = scene.folder / (name or _largest(scene.folder))
+    if not file.is_file():
+        others = ", ".join(sorted(other.name for other in scene.folder.glob("m50_*.txt")))
+        raise FileNotFoundError(f"{file} is missing; {scene.folder} has {others or 'no such list'}")
+    column = _whole(_table(file, 5)[:, [0, 3, 1, 4]], file)
+    rows, points = column[:, :2], column[:, 2:]
+    outside = np.flatnonzero(((rows < 0) | (rows >= len(scene))).any(axis=1))
+    if outside.size:
+        raise ValueError(
+            f"{file}, line {outside[0] + 1}: patches {rows[outside[0]].tolist()} of a scene that"
+            f" has {len(scene)} (lines of info.txt); {AGAIN}"
+        )
+    wrong = np.flatnonzero((scene.point[rows] != points).any(axis=1))
+    if wrong.size:
+        raise ValueError(
+            f"{file}, line {wrong[0] + 1}: patches {rows[wrong[0]].tolist()} show points"
+            f" {points[wrong[0]].tolist()}, in info.txt {scene.point[rows[wrong[0]]].tolist()}"
+            f" ({wrong.size} of {len(rows)} pairs disagree): files of two scenes; {AGAIN}"
+        )
+    match = points[:, 0] == points[:, 1]
+    if match.all() or not match.any():
+        raise ValueError(
+            f"{file} has {np.count_nonzero(match)} matches among {len(match)} pairs: both matches"
+            " and non-matches are needed"
+        )
+    return Pairs(file, rows[:, 0], rows[:, 1], match)
+
+
+def read_reference_images(scene: Scene) -> Rows:
+    """The number of the image in which each patch's point was found.
+
+    Raises:
+        FileNotFoundError: if the scene has no interest.txt.
+        ValueError: if it is cut off, or has not a line for each patch.
+    """
+    file = scene.folder / "interest.txt"
+    image = _whole(_table(file, 1)[:, 0], file)
+    if len(image) != len(scene):
+        raise ValueError(f"{file} has {len(image)} lines, info.txt has {len(scene)}; {AGAIN}")
+    return image
+
+
+def blocks(scene: Scene, rows: Rows | None = None) -> tuple[Block, ...]:
+    """Patches of a scene, those of 16 tiles together; all of them, or the rows given.
+
+    Args:
+        scene: read before.
+        rows: ascending, none twice.
+    """
+    rows = np.arange(len(scene)) if rows is None else rows
+    tiles = np.unique(rows // TILE).tolist()
+    with ThreadPoolExecutor() as pool:  # reading and hashing let other threads run
+        hashes = pool.map(lambda number: _contents(scene.tiles[number].file), tiles)
+        known = dict(zip(tiles, hashes, strict=True))
+    found = []
+    for first in dict.fromkeys(number - number % TOGETHER for number in tiles):
+        own = rows[slice(*np.searchsorted(rows, [first * TILE, (first + TOGETHER) * TILE]))]
+        own = own - first * TILE
+        together = scene.tiles[first : first + TOGETHER]
+        digest = hashlib.sha256(own.astype("<i8").tobytes())
+        for number in np.unique(own // TILE).tolist():
+            digest.update(f"{number} {known[first + number]}\n".encode())
+        name = f"{scene.name}/{first:04}-{first + len(together) - 1:04}"
+        found.append(Block(name, len(own), digest.hexdigest(), partial(_read, together, own)))
+    return tuple(found)
+
+
+def _read(tiles: Sequence[Tile], rows: Rows) -> Patches:
+    """The patches of some rows, counted from the first tile's first."""
+    out = np.empty((len(rows), SIDE, SIDE), np.uint8)
+    for number, tile in enumerate(tiles):
+        own = slice(*np.searchsorted(rows, [number * TILE, (number + 1) * TILE]))
+        if own.start < own.stop:
+            row, column = np.divmod(rows[own] - number * TILE, GRID)
+            out[own] = _pixels(tile).reshape(GRID, SIDE, GRID, SIDE)[row, :, column]
+    return out
+
+
+def _pixels(tile: Tile) -> UInt8[np.ndarray, "1024 1024"]:
+    mapped = np.memmap(tile.file, np.uint8, "r", tile.offset, (PIXELS, PIXELS))
+    return mapped if tile.upright else mapped[::-1]
+
+
+def _tile(file: Path) -> Tile:
+    """Check a bitmap's headers, its palette and its length."""
+    with file.open("rb") as stream:
+        head = stream.read(14 + 4)
+        if len(head) < 18 or head[:2] != b"BM":
+            raise ValueError(f"{file} is no bitmap (it starts with {head[:8]!r}); {AGAIN}")
+        offset, length = struct.unpack("<II", head[10:18])
+        rest = stream.read(max(offset - len(head), 0)) if offset < 1 << 16 else b""
+        size = stream.seek(0, 2)
+    core = length == 12  # the first form of the header: numbers of 16 bits, colours of 3 bytes
+    if len(rest) < offset - 18 or offset < 14 + length or not (core or 40 <= length):
+        raise ValueError(f"{file} is cut off after {size} bytes, or its header is damaged; {AGAIN}")
+    if core:
+        width, height, _, bits = struct.unpack("<HHHH", rest[:8])
+        packing = colours = 0
+    else:
+        width, height, _, bits, packing = struct.unpack("<iiHHI", rest[:16])
+        (colours,) = struct.unpack("<I", rest[28:32])
+    if (width, abs(height), bits, packing) != (PIXELS, PIXELS, 8, 0):
+        raise ValueError(
+            f"{file} is {width} x {abs(height)} pixels of {bits} bits"
+            f"{', compressed' * bool(packing)}; a tile has {PIXELS} x {PIXELS} of 8, as they are"
+        )
+    colour = 3 if core else 4
+    palette = np.frombuffer(rest[length - 4 :], np.uint8)
+    colours = min(colours or 256, len(palette) // colour)
+    palette = palette[: colours * colour].reshape(-1, colour)[:, :3]
+    if (palette != np.arange(colours)[:, None]).any():
+        raise ValueError(f"{file} has a palette of other colours than the 256 greys in order")
+    if size < offset + PIXELS * PIXELS:
+        raise ValueError(
+            f"{file} is cut off after {size} of {offset + PIXELS * PIXELS} bytes; {AGAIN}"
+        )
+    return Tile(file, offset, upright=height < 0)
+
+
+def _numbered(folder: Path) -> list[Path]:
+    """The tiles of a folder in the order of their numbers, which begin with 0 and leave none out."""
+    found: dict[int, Path] = {}
+    for file in sorted(folder.iterdir()):
+        named = NUMBERED.fullmatch(file.name)
+        if named and found.setdefault(int(named[1]), file) != file:
+            raise ValueError(f"{found[int(named[1])]} and {file} have one number: remove one")
+    missing = [number for number in range(max(found, default=-1) + 1) if number not in found]
+    if missing:
+        some = ", ".join(f"patches{number:04}.bmp" for number in missing[:5])
+        raise FileNotFoundError(
+            f"{folder} lacks {len(missing)} of {max(found) + 1} tiles"
+            f" ({some}{', ...' * (len(missing) > 5)}): {AGAIN}"
+        )
+    return [found[number] for number in sorted(found)]
+
+
+def _largest(folder: Path) -> str:
+    if (folder / TEST).is_file():
+        return TEST
+    lists = [file.name for file in folder.glob("m50_*_0.txt")]
+    if not lists:
+        raise FileNotFoundError(f"{folder} has no list of pairs, neither {TEST} nor any m50_*_0.txt")
+    return max(lists, key=lambda name: ([int(part) for part in re.findall(r"\d+", name)], name))
+
+
+def _table(file: Path, columns: int) -> np.ndarray:
+    """Numbers of a text file, a row a line; each line has at least so many, and as many as others."""
+    if not file.is_file():
+        raise FileNotFoundError(f"{file} is missing: {AGAIN}")
+    text = file.read_bytes()
+    try:
+        if not text.strip():
+            raise ValueError("no numbers")
+        found = np.loadtxt(text.splitlines(), np.float64, comments=None, ndmin=2, encoding="ascii")
+    except ValueError:
+        found = np.empty((0, 0))
+    if not len(found) or found.shape[1] < columns or not np.isfinite(found).all():
+        raise ValueError(_fault(file, text, columns))
+    return found
+
+
+def _fault(file: Path, text: bytes, columns: int) -> str:
+    """What is wrong with a file that is no table: the first line that is unlike the first one."""
+    lines = text.splitlines()
+    wanted = max(columns, len(lines[0].split()) if lines else 0)
+    for number, line in enumerate(lines, 1):
+        fields = line.split()
+        if fields and (len(fields) != wanted or not all(map(_is_number, fields))):
+            return (
+                f"{file}, line {number} of {len(lines)}: {line[:60]!r} are not {wanted} numbers;"
+                f" the file is cut off or damaged, {AGAIN}"
+            )
+    return f"{file} is empty: {AGAIN}"
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        return bool(np.isfinite(float(field)))
+    except ValueError:
+        return False
+
+
+def _whole(numbers: np.ndarray, file: Path) -> Int[np.ndarray, "..."]:
+    bad = np.argwhere((numbers != np.rint(numbers)) | (np.abs(numbers) > LARGEST))
+    if bad.size:
+        raise ValueError(f"{file}, line {bad[0, 0] + 1}: {numbers[tuple(bad[0])]} is no number of a patch")
+    return numbers.astype(np.int64)
+
+
+def _contents(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def sha256(*arrays: np.ndarray) -> str:
+    """Of whole numbers, whatever the type that holds them."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(array.astype("<i8").tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,191 @@
+"""What the protocols have in common: the scenes of a folder as one data set, and their scores."""
+
+import hashlib
+import json
+import logging
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from harness import Dataset, Scores
+from harness.registry import unknown
+from harness.statistics import COVERED
+from harness.types import Rows
+from protocols.phototour.reader import Scene, blocks, read_scene
+from protocols.phototour.sample import sample
+
+OFFICIAL = {
+    "liberty": 450092,
+    "notredame": 468159,
+    "yosemite": 633587,
+    "liberty_harris": 379587,
+    "notredame_harris": 325295,
+    "yosemite_harris": 450912,
+}
+"""Patches of each official scene."""
+
+MEAN = "mean"
+HARRIS = "_harris"
+LONGEST = 100  # letters of a list of scenes in the name of a folder
+
+Draws = Float[np.ndarray, " draws"]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """Scenes of one folder, in the order of their names."""
+
+    name: str  # of the data set
+    scenes: tuple[Scene, ...]
+
+
+def open_scenes(data: Path | None, split: str | None) -> Opened:
+    """Find and check the scenes of a folder, or the one that it is; the sample where None.
+
+    Args:
+        data: a folder of scene folders, or one of these.
+        split: names of scenes joined by "+"; all where None.
+
+    Raises:
+        FileNotFoundError: if there is no scene, or a part of one is missing.
+        LookupError: if a scene of the split is not there.
+        ValueError: if a file of a scene is damaged.
+    """
+    root = sample() if data is None else data
+    folders = _folders(root)
+    chosen = sorted(set(split.split("+"))) if split else sorted(folders)
+    for name in chosen:
+        if name not in folders:
+            raise LookupError(f"{root}: {unknown('scenes', name, folders)}")
+    if MEAN in chosen:
+        raise ValueError(f"{folders[MEAN]}: a scene can't be called {MEAN!r}, as scores are")
+    scenes = tuple(read_scene(folders[name]) for name in chosen)
+    return Opened(_name(root, scenes), scenes)
+
+
+def join(
+    opened: Opened,
+    rows: Sequence[Rows],
+    images: Sequence[Int[np.ndarray, " n"]],
+    truth: Sequence[str],
+    variant: str = "",
+) -> Dataset:
+    """One data set of some patches of each scene, scene after scene.
+
+    Args:
+        opened: the scenes.
+        rows: of each scene: the patches to describe, ascending.
+        images: of each scene: the image of each of these.
+        truth: of each scene: sha256 of what defines its task.
+        variant: added to the split, which is the list of scenes.
+    """
+    points, numbers, parts = [], [], []
+    next_point = next_image = 0
+    for scene, own, image in zip(opened.scenes, rows, images, strict=True):
+        _, point = np.unique(scene.point, return_inverse=True)
+        _, number = np.unique(image, return_inverse=True)
+        points.append(point[own] + next_point)
+        numbers.append(number + next_image)
+        next_point += int(point.max()) + 1
+        next_image += int(number.max()) + 1
+        parts += blocks(scene, own)
+    names = [scene.name for scene in opened.scenes]
+    split = "+".join(names) + variant
+    if len(split) > LONGEST:
+        split = f"{len(names)}-scenes-{zlib.crc32(split.encode()):08x}"
+    lines = "".join(f"{name} {sha}\n" for name, sha in zip(names, truth, strict=True))
+    return Dataset(
+        opened.name,
+        split,
+        tuple(parts),
+        np.concatenate(points),
+        np.concatenate(numbers),
+        truth=hashlib.sha256(lines.encode()).hexdigest(),
+        sources=frozenset().union(*cells(opened).values()),
+    )
+
+
+def cells(opened: Opened) -> dict[str, frozenset[str]]:
+    """The data that each scene's patches come from.
+
+    Both detectors looked at the same photographs: who learned liberty has seen liberty_harris.
+    """
+    names = {scene.name: scene.name.removesuffix(HARRIS) for scene in opened.scenes}
+    return {
+        name: frozenset({f"phototour/{place}", f"phototour/{place}{HARRIS}"})
+        for name, place in names.items()
+    }
+
+
+def scores(
+    found: Mapping[str, Mapping[str, float]],
+    metrics: Sequence[str],
+    draws: Mapping[str, Sequence[Draws | None]],
+) -> Scores:
+    """`<scene>/<metric>` and `mean/<metric>`, which is the plain mean over scenes.
+
+    Args:
+        found: what was measured on each scene; what is not in `metrics` stays a breakdown.
+        metrics: names of scores.
+        draws: by metric: its values on each scene when what it is made of is drawn again, for
+            intervals. Scenes are drawn apart from each other, and each stays in the mean.
+    """
+    values = {f"{scene}/{m}": own[m] for scene, own in found.items() for m in metrics}
+    for metric in metrics:
+        values[f"{MEAN}/{metric}"] = float(np.mean([own[metric] for own in found.values()]))
+    intervals = {}
+    for metric, of_scenes in draws.items():
+        known = [drawn for drawn in of_scenes if drawn is not None]
+        named = dict(zip(found, of_scenes, strict=True))
+        if len(known) == len(found):
+            named[MEAN] = np.mean(known, axis=0)
+        tails = [(1 - COVERED) / 2, (1 + COVERED) / 2]
+        for name, drawn in named.items():
+            if drawn is not None:
+                low, high = np.quantile(drawn, tails).tolist()
+                intervals[f"{name}/{metric}"] = (low, high)
+    return Scores(values, found, intervals)
+
+
+def _folders(root: Path) -> dict[str, Path]:
+    if not root.is_dir():
+        raise FileNotFoundError(f"{root} is not a folder: --data takes a folder of PhotoTour scenes")
+    if (root / "info.txt").is_file():
+        return {root.resolve().name: root}
+    inner = sorted(f for f in root.iterdir() if f.is_dir() and not f.name.startswith("."))
+    found = {folder.name: folder for folder in inner if _has_parts(folder)}
+    if not found:
+        raise FileNotFoundError(
+            f"{root} has no scene (a folder such as liberty with info.txt and patches0000.bmp in"
+            " it) and is none itself"
+        )
+    return found
+
+
+def _has_parts(folder: Path) -> bool:
+    """A scene, or what is left of one: its reader says what is missing."""
+    return (folder / "info.txt").exists() or any(folder.glob("patches*.bmp"))
+
+
+def _name(root: Path, scenes: Sequence[Scene]) -> str:
+    """The name that scores are kept under: "phototour" only for scenes of the official size."""
+    about = root / "dataset.json"
+    if about.is_file():
+        try:
+            return str(json.loads(about.read_text())["name"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f'{about} should say {{"name": "..."}}: {error!r}') from error
+    odd = [scene for scene in scenes if OFFICIAL.get(scene.name) != len(scene)]
+    for scene in odd:
+        if scene.name in OFFICIAL:
+            log.warning(
+                "%s has %d patches, PhotoTour's %s has %d: scores enter another table",
+                scene.folder, len(scene), scene.name, OFFICIAL[scene.name],
+            )  # fmt: skip
+    return f"phototour-{root.resolve().name.lower()}" if odd else "phototour"

@@ -1,0 +1,142 @@
+"""PhotoTour, read more strictly: is the match nearer than the nearest of all other patches?"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Float32
+
+from harness import Descriptions, Protocol, Scores, parallel
+from harness.distances import Distance
+from harness.metrics import average_precision, rank_uncertain
+from harness.types import Rows, Vectors
+from protocols.phototour.reader import read_reference_images, sha256
+from protocols.phototour.scenes import Draws, cells, join, open_scenes, scores
+
+VERSION = 1  # raised whenever a number could change
+DRAWS = 2000  # of images, for intervals
+HELD = 1 << 22  # distances at a time on each core
+METRIC = "snn-map"
+
+
+def snn(*, data: Path | None = None, split: str | None = None) -> Protocol:
+    """Mean over reference images of the average precision (step) of pairs ranked by ratio.
+
+    `<scene>/snn-map`, and the mean over scenes as `mean/snn-map`. In each reference image, every
+    ordered pair of two patches of one point, the anchor and its positive, meets the negative: the
+    patch of another point with the same reference image that is nearest to the anchor. The pair
+    is correct if the positive is nearer than the negative. Pairs are ranked by d1/d2, the nearer
+    of the two distances over the farther, the least ratio first; recall is of the correct pairs.
+
+    Where the positive and k patches of other points are equally near, the pair is correct with
+    chance 1/(k + 1) and its ratio is 1, also if all are at distance 0. An image where nothing is
+    correct scores 0; images without a pair or without a negative are left out.
+
+    It is the task of brown_phototour_revisited ("mAP by SNN ratio") without its faults, so its
+    numbers are not those: there the nearest negative is searched only in images of more than 1,000
+    patches, and for whole batches of 128 of them; the other anchors meet the image's first patch,
+    whatever it shows. There, too, ties are correct, which gives a constant descriptor the best
+    score; and Hamming distances to negatives are Euclidean on one of its paths. The interval draws
+    reference images again.
+
+    Args:
+        data: a folder of scene folders in the official format, each with interest.txt.
+        split: scenes to test, joined by "+"; all where None.
+    """
+    opened = open_scenes(data, split)
+    images = [read_reference_images(scene) for scene in opened.scenes]
+    for scene, image in zip(opened.scenes, images, strict=True):
+        if not len(_groups(scene.point, image)):
+            raise ValueError(
+                f"{scene.folder}: in no reference image of interest.txt are there two patches of"
+                " one point, and one of another; its first column should say in which image the"
+                " point was found, not the patch"
+            )
+    dataset = join(
+        opened,
+        [np.arange(len(scene)) for scene in opened.scenes],
+        images,
+        [sha256(scene.point, image) for scene, image in zip(opened.scenes, images, strict=True)],
+    )
+    of_scene = {}
+    start = 0
+    for scene, image in zip(opened.scenes, images, strict=True):
+        of_scene[scene.name] = range(start, start + len(np.unique(image)))
+        start = of_scene[scene.name].stop
+    return Protocol(
+        "phototour/snn",
+        VERSION,
+        dataset,
+        lambda described: _score(of_scene, described),
+        headline=f"mean/{METRIC}",
+        cells=cells(opened),
+    )
+
+
+def _score(of_scene: Mapping[str, range], described: Descriptions) -> Scores:
+    """Scores from the table alone: the number of an image says of which scene it is."""
+    point, image = described.dataset.point, described.dataset.image
+    groups = _groups(point, image)
+
+    def one(rows: Rows) -> float:
+        return _average_precision(described.vectors[rows], point[rows], described.distance)
+
+    precision = np.array(parallel.each(one, groups))
+    number = np.array([image[rows[0]] for rows in groups])
+    found, draws = {}, []
+    for scene, numbers in of_scene.items():
+        own = precision[(number >= numbers.start) & (number < numbers.stop)]
+        found[scene] = {METRIC: float(own.mean())}
+        draws.append(_drawn(own, len(draws)))
+    return scores(found, (METRIC,), {METRIC: draws})
+
+
+def _groups(point: Rows, image: Rows) -> list[Rows]:
+    """Rows of each image that has a pair of one point, and a patch of another."""
+    order = np.argsort(image, kind="stable")
+    starts = np.flatnonzero(np.diff(image[order], prepend=image[order[0]] - 1))
+    groups = np.split(order, starts[1:])
+    return [rows for rows in groups if 1 < len(np.unique(point[rows])) < len(rows)]
+
+
+def _average_precision(vectors: Vectors, point: Rows, distance: Distance) -> float:
+    """Of all pairs of one image."""
+    step = max(1, HELD // len(point))
+    parts = [
+        _pairs(vectors, point, slice(i, i + step), distance) for i in range(0, len(point), step)
+    ]
+    ratio, chance = (np.concatenate(part) for part in zip(*parts, strict=True))
+    correct = float(chance.sum())
+    if not correct:
+        return 0.0
+    ranking = replace(rank_uncertain(chance, ratio, len(ratio)), matches=correct)
+    return float(average_precision(ranking))
+
+
+def _pairs(
+    vectors: Vectors, point: Rows, anchors: slice, distance: Distance
+) -> tuple[Float[np.ndarray, " pairs"], Float[np.ndarray, " pairs"]]:
+    """The ratio of each pair of some anchors, and the chance that it is correct."""
+    between = distance.cross(vectors[anchors], vectors)  # (anchors, n)
+    same = point[anchors, None] == point
+    negatives = np.where(same, np.inf, between)
+    hardest = negatives.min(axis=1)
+    tied = np.count_nonzero(negatives == hardest[:, None], axis=1)
+    same[np.arange(len(same)), np.arange(len(point))[anchors]] = False
+    anchor, positive = np.nonzero(same)
+    d: Float32[np.ndarray, " pairs"] = between[anchor, positive]
+    other = hardest[anchor]
+    farther = np.maximum(d, other).astype(np.float64)
+    # L2 is squared, and so is the ratio: the order is the same. 0/0 is a tie like any other.
+    ratio = np.divide(np.minimum(d, other), farther, out=np.ones(len(d)), where=farther > 0)
+    return ratio, np.where(d < other, 1.0, np.where(d == other, 1 / (tied[anchor] + 1), 0.0))
+
+
+def _drawn(precision: Float[np.ndarray, " images"], seed: int) -> Draws | None:
+    """The mean when images are drawn again."""
+    n = len(precision)
+    if n < 2:
+        return None
+    times = np.random.default_rng((0, seed)).multinomial(n, np.full(n, 1 / n), size=DRAWS)
+    return times @ precision / n

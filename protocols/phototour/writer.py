@@ -1,0 +1,117 @@
+"""Writes a scene in the official PhotoTour format: tiles of patches, and text files about them."""
+
+import json
+import re
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped, UInt8
+
+from harness import atomic
+from protocols.hpatches.build import placing
+
+SIDE = 64  # pixels of a patch
+GRID = 16  # patches along each side of a tile
+TILE = GRID * GRID  # patches of a tile
+PIXELS = GRID * SIDE  # along each side of a tile
+HEADER = 14 + 40 + 4 * 256  # bytes before the pixels: two headers and a palette
+PAIRS = re.compile(r"m50_\w+\.txt")
+
+Patches = UInt8[np.ndarray, "n 64 64"]
+
+
+def write_scene(
+    folder: Path,
+    patches: Iterable[Patches],
+    points: Int[np.ndarray, " n"],
+    interest: Float[np.ndarray, "n 5"],
+    pairs: Mapping[str, Int[np.ndarray, "_ 2"]],
+    *,
+    about: Mapping[str, object] | None = None,
+) -> None:
+    """Write one scene; the folder appears when it is whole.
+
+    Patches are taken batch by batch and no more than a tile of them is held. The same arguments
+    write the same bytes.
+
+    Args:
+        folder: a new folder, or an empty one; its name is the scene's.
+        patches: batches of any sizes, in the order of `points`.
+        points: number of the 3-D point that each patch shows.
+        interest: of each patch: the number of the reference image, in which its *point* was found
+            (so the same for all patches of a point), x, y, orientation, scale.
+        pairs: rows of patches to compare, by the name of the file, "m50_100000_100000_0.txt".
+        about: kept as dataset.json; its "name" is that of the data set.
+
+    Raises:
+        ValueError: if the arguments don't fit each other; the folder is not there then.
+        FileExistsError: if there is something in the folder.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileExistsError(f"{folder} is there already, and no empty folder: give another one")
+    n = len(points)
+    if not n or interest.shape != (n, 5):
+        raise ValueError(f"{n} points and {list(interest.shape)} numbers of interest: n and [n, 5]")
+    for name, rows in pairs.items():
+        if not PAIRS.fullmatch(name):
+            raise ValueError(f"{name!r} names no list of pairs: m50_100000_100000_0.txt does")
+        if rows.ndim != 2 or rows.shape[1] != 2 or (rows < 0).any() or (rows >= n).any():
+            raise ValueError(f"{name}: {list(rows.shape)} with rows outside of 0 .. {n - 1}")
+    with placing(folder) as unfinished:
+        for number, tile in enumerate(_tiles(patches, n)):
+            with atomic.writing(unfinished / f"patches{number:04}.bmp") as stream:
+                stream.write(_bitmap(tile))
+        text = [f"{point} 0\n" for point in points.tolist()]
+        atomic.write_text(unfinished / "info.txt", "".join(text))
+        text = [
+            f"{image:.0f} {x:.4f} {y:.4f} {o:.6f} {s:.6f}\n"
+            for image, x, y, o, s in interest.tolist()
+        ]
+        atomic.write_text(unfinished / "interest.txt", "".join(text))
+        for name, rows in pairs.items():
+            lines = np.zeros((len(rows), 6), np.int64)
+            lines[:, [0, 3]], lines[:, [1, 4]] = rows, points[rows]
+            text = [" ".join(map(str, line)) + "\n" for line in lines.tolist()]
+            atomic.write_text(unfinished / name, "".join(text))
+        if about is not None:
+            text_about = json.dumps(about, indent=1, sort_keys=True) + "\n"
+            atomic.write_text(unfinished / "dataset.json", text_about)
+
+
+def _tiles(patches: Iterable[Patches], n: int) -> Iterator[UInt8[np.ndarray, "1024 1024"]]:
+    """Tiles filled row by row, the last one with black; of n patches in all."""
+    tile = np.zeros((GRID, SIDE, GRID, SIDE), np.uint8)
+    filled = total = 0
+    for batch in patches:
+        if batch.dtype != np.uint8 or batch.shape[1:] != (SIDE, SIDE):
+            raise ValueError(
+                f"{batch.dtype} {list(batch.shape)} came; patches are uint8 [n, 64, 64]"
+            )
+        total += len(batch)
+        if total > n:
+            break
+        while len(batch):
+            some, batch = batch[: TILE - filled], batch[TILE - filled :]
+            row, column = np.divmod(np.arange(filled, filled + len(some)), GRID)
+            tile[row, :, column, :] = some
+            filled += len(some)
+            if filled == TILE:
+                yield tile.reshape(PIXELS, PIXELS)
+                filled = 0
+                tile[:] = 0
+    if total != n:
+        raise ValueError(f"{total}{' and more' * (total > n)} patches came for {n} points")
+    if filled:
+        yield tile.reshape(PIXELS, PIXELS)
+
+
+def _bitmap(tile: Shaped[np.ndarray, "1024 1024"]) -> bytes:
+    """An 8-bit BMP, grey palette, lowest row first."""
+    size = HEADER + tile.size
+    file = struct.pack("<2sIHHI", b"BM", size, 0, 0, HEADER)
+    image = struct.pack("<IiiHHIIiiII", 40, PIXELS, PIXELS, 1, 8, 0, tile.size, 2835, 2835, 256, 0)
+    grey = np.zeros((256, 4), np.uint8)
+    grey[:, :3] = np.arange(256)[:, None]
+    return file + image + grey.tobytes() + tile[::-1].tobytes()
