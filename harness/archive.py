@@ -4,9 +4,9 @@ Nothing is unpacked by the library's own `extract`: every member is named, measu
 here, so that what is not a plain file or folder inside the new folder can't come into being.
 """
 
+import errno
 import gzip
 import hashlib
-import lzma
 import re
 import stat
 import struct
@@ -84,6 +84,10 @@ def unpack(file: Path, folder: Path, *, limits: Limits = Limits()) -> dict[str, 
             raise
         except _DAMAGE as error:
             raise Refused(f"it is damaged or cut off ({_reason(error)})") from error
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # given for an impossible place in a damaged zip
+                raise
+            raise Refused(f"it is damaged or cut off ({_reason(error)})") from error
         if not contents:
             raise Refused("it holds no file")
         inside.rename(folder)
@@ -95,10 +99,9 @@ _DAMAGE = (
     tarfile.TarError,
     gzip.BadGzipFile,
     zlib.error,
-    lzma.LZMAError,
     struct.error,
     EOFError,
-    NotImplementedError,  # a method of packing, or a version, that zipfile doesn't know
+    NotImplementedError,  # a version that zipfile doesn't know
     OverflowError,
     ValueError,  # of broken headers: numbers, encodings
     LookupError,

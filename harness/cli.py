@@ -20,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-data_app = typer.Typer(help="Make data sets.", no_args_is_help=True, rich_markup_mode=None)
+data_app = typer.Typer(help="Make, fetch and check data sets.", no_args_is_help=True, rich_markup_mode=None)
 weights_app = typer.Typer(help="Published weights.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data_app, name="data")
 app.add_typer(weights_app, name="weights")
@@ -120,9 +120,9 @@ def protocols() -> None:
 @app.command()
 def leaderboard(results: ResultsFolder = Path("results")) -> None:
     """Make the CSV and Markdown tables again from the records."""
-    from harness.report import leaderboard
+    from harness.report import cross_scene, leaderboard
 
-    for file in leaderboard.write(results):
+    for file in [*leaderboard.write(results), *cross_scene.write(results)]:
         print(file)
 
 
@@ -160,6 +160,59 @@ def build(
     from harness import session
 
     session.build(form, images, out, session.options(settings=setting))
+
+
+@data_app.command("list")
+def data_list(
+    name: Annotated[str | None, typer.Argument(help="One set, or a family, for all facts.")] = None,
+) -> None:
+    """List the published data sets, and which of them are here."""
+    from harness import datasets
+
+    for line in datasets.about(name) if name else datasets.listing():
+        print(line)
+
+
+@data_app.command("fetch")
+def data_fetch(
+    name: Annotated[str, typer.Argument(help="As `data list` has it, or a family of sets.")],
+    from_file: Annotated[
+        list[Path] | None,
+        typer.Option("--from-file", help="A file downloaded by hand, or a folder of such files."),
+    ] = None,
+) -> None:
+    """Download a published data set, checked, and print its folder."""
+    from harness import datasets, download
+
+    for one in [name] if from_file else [row.name for row in datasets.named(name)]:
+        with download.bar(one) as progress:
+            place = datasets.fetch(one, from_file or (), progress=progress)
+        print(place)
+
+
+@data_app.command("verify")
+def data_verify(name: Annotated[str, typer.Argument(help="A set that was fetched.")]) -> None:
+    """Hash the files of a data set again and name those that are not as they were fetched."""
+    from harness import datasets
+
+    found = datasets.verify(name)
+    for kind in ("missing", "changed", "extra"):
+        for file in getattr(found, kind):
+            print(f"{kind:8} {file}")
+    print(f"{found.files} files of {name}: {'they differ' if found else 'all as they were fetched'}")
+    if found:
+        raise typer.Exit(1)
+
+
+@data_app.command("path")
+def data_path(name: Annotated[str, typer.Argument(help="A set, or a family of sets.")]) -> None:
+    """Print the folder of a data set, for `--data`."""
+    from harness import datasets
+
+    place = datasets.path(name)
+    if place is None:
+        raise FileNotFoundError(f"{name} is not here: harness data fetch {name}")
+    print(place)
 
 
 @weights_app.command("add")

@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Source:
-    """A published data set: where it is, how to know it, on what terms, and who needs what of it."""
+    """A published data set: where it is, how to know it, its terms, and who needs what of it."""
 
     name: str  # "phototour/liberty"; its folder bears this name too
     title: str
@@ -322,7 +322,7 @@ def _given(row: Source, files: Sequence[Path]) -> dict[Part, Path]:
 
 def _known(part: Part, file: Path) -> Copy:
     """The copy of a part that a file of the user is."""
-    reasons = {}
+    reasons: dict[str, None] = {}
     for copy in sorted(part.copies, key=lambda copy: copy.hash is None):
         try:
             download.check(file, copy)
@@ -339,7 +339,7 @@ def _known(part: Part, file: Path) -> Copy:
 
 
 def _top(row: Source, unpacked: Path) -> Path | None:
-    """The folder that holds what is needed: all, or the one within that an archive is wrapped in."""
+    """The folder that holds what is needed: all, or the one that an archive wraps it in."""
     patterns = [pattern for needed in row.needs.values() for pattern in needed]
     top = unpacked
     while not all(any(top.glob(pattern)) for pattern in patterns):

@@ -14,7 +14,7 @@ Vectors = Shaped[np.ndarray, "_ dim"]
 Rows = Int[np.ndarray, " m"]
 
 GATHERED = 4096  # rows compared at a time: two such gathers of 128 floats stay in the cache
-CROSSED = 1 << 24  # entries of an all-with-all matrix held at a time: 64 MiB of float32
+CROSSED = 1 << 19  # entries of an all-with-all matrix held at a time: 2 MiB stay in the cache
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ def digest(file: Path, kind: str = "sha256") -> str:
 
 @contextmanager
 def bar(what: str) -> Iterator[Progress]:
-    """A progress bar for bytes on stderr."""
+    """A progress bar for bytes on stderr, if that is a terminal."""
     from rich import progress as rich
     from rich.console import Console
 
@@ -158,7 +158,10 @@ def bar(what: str) -> Iterator[Progress]:
         rich.TransferSpeedColumn(),
         rich.TimeRemainingColumn(),
     )
-    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+    console = Console(stderr=True)
+    with rich.Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as shown:
         task = shown.add_task(what, total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total)
 
@@ -198,32 +201,45 @@ def _complete(copy: Copy, part: Path, progress: Progress) -> None:
             time.sleep(PAUSE * idle)
 
 
-def _continue(copy: Copy, part: Path, progress: Progress) -> None:
+def _continue(copy: Copy, part: Path, progress: Progress, *, anew: bool = False) -> None:
     """One connection: the bytes from the end of `part` on, where the server can do that.
 
     An answer that is refused before its first byte leaves what is here as it is: a page to log in
     on, given in place of the file, must not cost what was downloaded yesterday.
     """
-    have = _size(part)
+    have = 0 if anew else _size(part)
     with _answer(copy.url, _range(copy, part, have)) as answer:
         begin, total = _span(answer, have)
-        if begin is None:  # the server's file is no continuation of what is here
-            _discard(part)
-            raise _Interrupted("what it has does not fit what was here; begun anew")
-        if copy.size is not None and total is not None and total != copy.size:
-            raise Refused(f"it has {total} bytes, {copy.size} are wanted: it is another file")
-        if begin == total:
-            return
-        if answer.headers.get_content_type() == "text/html":
-            raise Refused(f"{_PAGE} ({answer.url})")
-        total = total if copy.size is None else copy.size
-        free = shutil.disk_usage(part.parent).free
-        if total is not None and total - begin > free:
-            raise OSError(
-                f"{copy.file} needs {_mib(total - begin)} more and {part.parent} has {_mib(free)}"
-                " free: make room, or set HARNESS_DATA_HOME to another disk"
-            )
-        _write(answer, copy, part, begin, total, progress)
+        if begin is not None:
+            return _take(answer, copy, part, begin, total, progress)
+    if anew:
+        raise Refused("it gives no more than a part of the file")
+    _continue(copy, part, progress, anew=True)
+
+
+def _take(
+    answer: _Answer,
+    copy: Copy,
+    part: Path,
+    begin: int,
+    total: int | None,
+    progress: Progress,
+) -> None:
+    """Check what an answer says of itself, then write it."""
+    if copy.size is not None and total is not None and total != copy.size:
+        raise Refused(f"it has {total} bytes, {copy.size} are wanted: it is another file")
+    if begin and begin == total:
+        return
+    if answer.headers.get_content_type() == "text/html":
+        raise Refused(f"{_PAGE} ({answer.url})")
+    total = total if copy.size is None else copy.size
+    free = shutil.disk_usage(part.parent).free
+    if total is not None and total - begin > free:
+        raise OSError(
+            f"{copy.file} needs {_mib(total - begin)} more and {part.parent} has {_mib(free)}"
+            " free: make room, or set HARNESS_DATA_HOME to another disk"
+        )
+    _write(answer, copy, part, begin, total, progress)
 
 
 def _range(copy: Copy, part: Path, have: int) -> dict[str, str]:

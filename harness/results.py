@@ -92,8 +92,8 @@ def refused(model: "Model", protocol: Protocol) -> list[str]:
     if seen and len(seen) == len(protocol.cells):
         raise TrainedOnAll(
             f"{model.name} was trained on {', '.join(sorted(model.trained_on))}, and"
-            f" {protocol.name} tests {', '.join(seen)} of {protocol.dataset.name}: there is no score"
-            " on a tested scene that training saw; choose other data"
+            f" {protocol.name} tests {', '.join(seen)} of {protocol.dataset.name}: what training"
+            " has seen gives no score; choose other data"
         )
     return seen
 

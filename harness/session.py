@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 import time
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -20,7 +21,7 @@ from harness import contracts, home, plugins, registry, results
 from harness.cache import VectorCache
 from harness.evaluate import evaluate as run
 from harness.evaluate import export_vectors
-from harness.report import leaderboard
+from harness.report import cross_scene, leaderboard
 from harness.results import Record
 from harness.types import Descriptor, Protocol
 
@@ -36,7 +37,7 @@ def options(*, settings: Sequence[str] | None = None, **given: object) -> Option
         name, equals, value = setting.partition("=")
         if not equals:
             raise ValueError(f"--set takes KEY=VALUE, not {setting!r}")
-        found[name.replace("-", "_")] = {"true": True, "false": False}.get(value, value)
+        found[name.replace("-", "_")] = _literal(value)
     return found
 
 
@@ -163,6 +164,14 @@ def _accepted(maker: Any, given: Options, what: str) -> Options:
     return given
 
 
+def _literal(text: str) -> object:
+    """A number, true or false as TOML writes them; any other text is itself."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Any]:
     """A bar on stderr with the time that is left."""
@@ -177,7 +186,10 @@ def _show(records: Sequence[Record]) -> None:
     console = Console()
     for board in complete:
         title = f"### {board.family} on {board.data}, split {board.split}, percent\n\n"
-        console.print(Markdown(title + "\n".join(leaderboard.headline_table(board))))
+        lines = leaderboard.headline_table(board)
+        for table in cross_scene.tables(board):
+            lines += ["", *cross_scene.table_lines(table)]
+        console.print(Markdown(title + "\n".join(lines)))
     for record in records:
         if not record.data.complete:
             headline = record.protocol.headline

@@ -57,7 +57,7 @@ def test_verify_takes_the_sample():
 
 
 def test_the_sample_is_read_as_one_in_the_official_format():
-    opened = open_set(None, None)
+    opened = open_set(sample(), None)
     assert opened.dataset.name == "hpatches-sample"
     assert len(opened.test) == 6
     assert set(opened.lengths.values()) == {PATCHES}

@@ -28,12 +28,19 @@ def test_missing_verification_files_are_made_by_the_official_recipe(root):
     task, _ = tasks.verification(opened)
     names = np.array(opened.test)
     s, idx, t, s2, idx2 = official_recipe(opened, len(task.positive.s1))
-    np.testing.assert_array_equal(names[task.positive.s1], s)
-    np.testing.assert_array_equal(task.positive.idx1, idx[:, 0])
-    np.testing.assert_array_equal(task.intra.idx2, idx[:, 1])
-    np.testing.assert_array_equal(task.inter.t2, t[:, 1])
-    np.testing.assert_array_equal(names[task.inter.s2], s2)
-    np.testing.assert_array_equal(task.inter.idx2, idx2)
+    place = task.place
+    np.testing.assert_array_equal(names[task.positive.s1], s[place])
+    np.testing.assert_array_equal(task.positive.idx1, idx[place, 0])
+    np.testing.assert_array_equal(task.intra.idx2, idx[place, 1])
+    np.testing.assert_array_equal(task.inter.t2, t[place, 1])
+    np.testing.assert_array_equal(names[task.inter.s2], s2[place])
+    np.testing.assert_array_equal(task.inter.idx2, idx2[place])
+
+
+def test_pairs_of_one_sequence_stand_together(root):
+    task, _ = tasks.verification(open_set(root, "a"))
+    assert (np.diff(task.positive.s1) >= 0).all()
+    assert sorted(task.place) == list(range(len(task.place)))
 
 
 def test_made_files_are_said_to_be_made(root):

@@ -86,15 +86,16 @@ def to_csv(board: Board) -> str:
 def to_markdown(board: Board) -> str:
     """A page to read: the headlines with their intervals, then every breakdown, in percent."""
     lines = [f"# {board.family} on {board.data}, split {board.split}", ""]
-    lines += ["Percent; in brackets the interval that covers 95 % over scenes drawn again.", ""]
+    lines += ["Percent; in brackets the interval that covers 95 % over cases drawn again.", ""]
     lines += headline_table(board)
-    for headline in board.headlines:
-        task = headline.rpartition("/")[0]
-        details = [n for n in board.columns if n.startswith(f"{task}/")]
-        details = [n for n in details if n not in board.headlines]
-        for group in dict.fromkeys(n.removeprefix(f"{task}/").partition("/")[0] for n in details):
-            columns = [n for n in details if n.startswith(f"{task}/{group}/")]
-            lines += ["", f"## {task}, {group}", "", *_table(board, columns)]
+    details: dict[str, list[str]] = defaultdict(list)
+    for name in board.columns[len(board.headlines) :]:
+        first, *others = name.split("/")  # "retrieval/easy/map@100", or "liberty/fpr95"
+        details[f"{first}, {others[0]}" if len(others) > 1 else "".join(others)].append(name)
+    sums = {name.partition("/")[0] for name in board.headlines}
+    for title, columns in details.items():
+        columns.sort(key=lambda name: name.partition("/")[0] in sums)  # "mean/ap" comes last
+        lines += ["", f"## {title}", "", *_table(board, columns)]
     return "\n".join([*lines, ""])
 
 

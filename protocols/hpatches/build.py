@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from harness import atomic
-from protocols.hpatches import frames, png
+from protocols.hpatches import frames, png, tasks
 from protocols.hpatches.detect import CONTRAST, MAGNIFICATION, detect
 from protocols.hpatches.frames import NOISE, Frames, Maps
 from protocols.hpatches.sampling import SIDE, patches
@@ -170,6 +170,7 @@ def build(
             },
         }
         write_json(folder / "dataset.json", about)
+        tasks.make(folder)
     return report
 
 

@@ -20,7 +20,6 @@ from jaxtyping import Int
 from harness import Block, Dataset
 from harness.registry import unknown
 from harness.types import Patches, Rows
-from protocols.hpatches.sample import sample
 
 NOISES = ("easy", "hard", "tough")
 STRIPS = ("ref", *(f"{noise[0]}{k}" for noise in NOISES for k in range(1, 6)))
@@ -77,7 +76,7 @@ class _Split(NamedTuple):
 
 @lru_cache(maxsize=4)
 def open_set(
-    data: Path | None, split: str | None, *, allow_partial: bool = False, training: bool = False
+    root: Path, split: str | None, *, allow_partial: bool = False, training: bool = False
 ) -> HPatches:
     """Find and check a set; no patch is decoded. `training` adds the split's training part.
 
@@ -86,7 +85,6 @@ def open_set(
         ValueError: if a file is damaged, or strips don't fit each other.
         LookupError: if the split is not in the user's splits.json.
     """
-    root = sample() if data is None else data
     patches, tasks = _folders(root)
     splits = _splits(patches, tasks)
     split = _chosen(splits, split, tasks)

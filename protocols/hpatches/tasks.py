@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -13,8 +14,10 @@ import pandas as pd
 from jaxtyping import Int
 
 from harness import Dataset, atomic, home
-from protocols.hpatches.reader import OFFICIAL, HPatches
+from protocols.hpatches.reader import OFFICIAL, HPatches, open_set
 
+VERIFICATION = tuple(f"verif_{k}_split-{{}}.csv" for k in ("pos", "neg_intra", "neg_inter"))
+RETRIEVAL = ("retr_queries_split-{}.csv", "retr_distractors_split-{}.csv")
 PAIRS, QUERIES, DISTRACTORS = 1_000_000, 10_000, 20_000  # what the official files hold
 FLAT = 10  # a reference patch whose grey values deviate less never enters retrieval
 SEED = 42
@@ -43,11 +46,16 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Verification:
-    """The three files of the verification task; their rows belong together."""
+    """The three files of the verification task; their rows belong together.
+
+    Rows are sorted by the sequence of the first patch, so that what is read together stands
+    together; `place` is where a row stands in its file.
+    """
 
     positive: Pairs
     intra: Pairs
     inter: Pairs
+    place: Column
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,16 +83,31 @@ Table = TypeVar("Table", Pairs, Patchlist)
 
 def verification(opened: HPatches) -> tuple[Verification, Dataset]:
     """The verification task, and the data set named after where its task files come from."""
-    names = [f"verif_{kind}_split-{{}}.csv" for kind in ("pos", "neg_intra", "neg_inter")]
-    files, dataset = _files(opened, names, _write_verification)
-    return Verification(*(_read(file, opened, Pairs) for file in files)), dataset
+    files, dataset = _files(opened, VERIFICATION, _write_verification)
+    pairs = [_read(file, opened, Pairs) for file in files]
+    return sorted_by_sequence(*pairs), dataset
+
+
+def sorted_by_sequence(positive: Pairs, intra: Pairs, inter: Pairs) -> Verification:
+    """The task of three tables in the order of their files."""
+    if not np.array_equal(positive.s1, intra.s1) or not np.array_equal(positive.s1, inter.s1):
+        raise ValueError("the three verification files differ in s1: they don't belong together")
+    place = np.argsort(positive.s1, kind="stable")
+    return Verification(*(pairs.take(place) for pairs in (positive, intra, inter)), place)
 
 
 def retrieval(opened: HPatches) -> tuple[Retrieval, Dataset]:
     """The retrieval task, and the data set named after where its task files come from."""
-    names = ["retr_queries_split-{}.csv", "retr_distractors_split-{}.csv"]
-    files, dataset = _files(opened, names, _write_retrieval)
+    files, dataset = _files(opened, RETRIEVAL, _write_retrieval)
     return Retrieval(*(_read(file, opened, Patchlist) for file in files)), dataset
+
+
+def make(folder: Path) -> None:
+    """Write the task files of every split of a set that has none, by the official recipe."""
+    for split in json.loads((folder / "tasks" / "splits.json").read_text()):
+        opened = open_set(folder, split)
+        for names, write in ((VERIFICATION, _write_verification), (RETRIEVAL, _write_retrieval)):
+            write(opened, [folder / "tasks" / name.format(split) for name in names])
 
 
 def matching(opened: HPatches) -> tuple[None, Dataset]:
@@ -222,8 +245,15 @@ def _write_retrieval(opened: HPatches, files: Sequence[Path]) -> None:
 
 
 def _structured(opened: HPatches) -> dict[str, np.ndarray]:
+    """Which reference patches deviate by more than FLAT; in whole numbers, the same everywhere."""
     blocks = {block.name: block for block in opened.dataset.blocks}
-    return {s: blocks[f"{s}/ref"].read().std(axis=(1, 2)) > FLAT for s in opened.test}
+    found = {}
+    for sequence in opened.test:
+        patches = blocks[f"{sequence}/ref"].read().astype(np.int64)
+        n = patches[0].size
+        total, squares = patches.sum(axis=(1, 2)), np.square(patches).sum(axis=(1, 2))
+        found[sequence] = n * squares - total**2 > FLAT**2 * n**2
+    return found
 
 
 def _write(file: Path, columns: Mapping[str, Sequence[object] | np.ndarray]) -> None:

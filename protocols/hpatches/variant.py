@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from harness import Dataset, Descriptions, Protocol, Scores
 from protocols.hpatches.reader import HPatches, open_set
+from protocols.hpatches.sample import sample
 from protocols.hpatches.whitening import whiten
 
 VERSION = 1  # raised whenever a number of any task could change
@@ -39,7 +40,8 @@ def protocol(
     """
     if ties not in TIES:
         raise ValueError(f"ties may be {' or '.join(TIES)}, not {ties!r}")
-    opened = open_set(data, split, allow_partial=allow_partial, training=pcapl)
+    root = sample() if data is None else data
+    opened = open_set(root, split, allow_partial=allow_partial, training=pcapl)
     task, dataset = prepare(opened)
 
     def judged(described: Descriptions) -> Scores:

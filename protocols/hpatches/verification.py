@@ -50,14 +50,8 @@ def _score(
 ) -> Scores:
     values: dict[str, float] = {}
     scenes: dict[str, dict[str, float]] = {sequence: {} for sequence in opened.test}
-    few = int(IMBALANCED * len(task.positive.s1))
+    first = task.place < int(IMBALANCED * len(task.place))
     counts = []
-    # Pairs of one sequence stand together, so that gathers stay near; "the first fifth" is marked.
-    order = np.argsort(task.positive.s1, kind="stable")
-    first = order < few
-    task = tasks.Verification(
-        *(pairs.take(order) for pairs in (task.positive, task.intra, task.inter))
-    )
 
     def measure(case: tuple[str, str]) -> Distances:
         noise, kind = case

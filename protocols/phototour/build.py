@@ -18,16 +18,17 @@ shows what lies beyond the border of an image.
 Pairs follow the official rules. Matches agree in place to 5 pixels, in scale to 0.25 octaves and in
 direction to pi/8, as the geometry carries them over. Non-matches show two points that were found in
 the same image, and not nearly the same place. A point counts as found in the image that sees it
-largest.
+largest: that is its reference image, the first number in `interest.txt`. The others there (x, y,
+direction in radians, binary logarithm of the scale) are the patch's own, in the image that it is
+from, whose number is the second one in `info.txt`. `dataset.json` lists the images.
 """
 
-import hashlib
 import logging
 import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -37,37 +38,25 @@ from jaxtyping import Int, UInt8
 
 from harness import atomic
 from protocols.hpatches.build import placing
-from protocols.hpatches.frames import Frames, image_from_patch, inside, uniform
+from protocols.hpatches.frames import Frames
 from protocols.hpatches.sequences import read_grey
-from protocols.phototour import observations, pairs
+from protocols.phototour import observations, pairs, photographs
 from protocols.phototour.observations import MAGNIFICATION, Observations
 from protocols.phototour.patches import correlation, extract
-from protocols.phototour.reconstruct import DATABASE, reconstruct
+from protocols.phototour.photographs import sha256
+from protocols.phototour.reconstruct import DATABASE, LOCK, reconstruct
 from protocols.phototour.scenes import MEAN, OFFICIAL
+from protocols.phototour.selection import Tally, choose
 from protocols.phototour.writer import SIDE, TILE, write_scene
 
 VERSION = 1  # raised whenever the same images could give other patches
 LISTS = (100_000, 500_000)  # pairs of the official lists: to test, to train
 COMPARED = 2000  # pairs of each kind, for the mean correlation
-ENDINGS = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff")
 KEPT = "colmap"  # the folder of the reconstruction in that of the scene
 HOW = ("detected", "projected")
-CAP, MATCHES, NON_MATCHES, MIXED = range(4)  # streams of random numbers
+MATCHES, NON_MATCHES, MIXED = range(1, 4)  # streams of random numbers; 0 is the selection's
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Tally:
-    """What became of the observations; the counts of those left out and `patches` add up."""
-
-    observations: int  # of points that two images or more see
-    behind: int  # the image sees the back of the point's surface
-    outside: int  # the patch reaches beyond the border
-    alone: int  # no other patch of its point is left
-    over_cap: int  # more than were asked for
-    patches: int
-    points: int
 
 
 @dataclass(frozen=True)
@@ -85,6 +74,7 @@ class Report:
     correlation: Mapping[str, float]  # mean over some matches, and some non-matches
 
     def __str__(self) -> str:
+        """A paragraph of it."""
         t = self.tally
         lists = ", ".join(f"{name} ({n})" for name, n in self.pairs.items())
         return "\n".join(
@@ -101,6 +91,15 @@ class Report:
                 + ", ".join(f"{kind} {value:.3f}" for kind, value in self.correlation.items()),
             ]
         )
+
+
+@dataclass(frozen=True)
+class Base:
+    """What a scene is made from."""
+
+    model: Path
+    database: Path | None  # the keypoints of the model
+    about: Mapping[str, object]  # for dataset.json
 
 
 def build(
@@ -152,15 +151,15 @@ def build(
     out = out.absolute()
     name = out.name if name is None else name
     _check_place(out, name)
-    listed = _find(images)
+    listed = photographs.find(images)
     work = out.with_name(f".{out.name}.{KEPT}")
     if model is None:
-        made, sparse, known = _reconstruct(images, listed, work, shared_camera, seed, threads)
+        base = _reconstruct(images, listed, work, shared_camera, seed, threads)
     else:
-        made, sparse, known = _given(model, database)
-    seen = observations.read(sparse, known)
-    _check_images(seen.images, images, listed, sparse)
-    how = frames or HOW[seen.keypoint is None]
+        base = _given(model, database)
+    seen = observations.read(base.model, base.database)
+    photographs.check_names(seen.images, images, listed, base.model)
+    how = frames or ("projected" if seen.keypoint is None else "detected")
     chosen, squares, reference, tally = choose(seen, how, max_patches, seed)
     half, angle = observations.on_plane(chosen, squares)
     offset = np.hypot(squares.x - chosen.projected[:, 0], squares.y - chosen.projected[:, 1])
@@ -171,7 +170,7 @@ def build(
     with tempfile.TemporaryFile(dir=out.parent) as file:
         pixels = np.memmap(file, np.uint8, "w+", shape=(tally.patches, SIDE, SIDE))
         log.info("%d patches", tally.patches)
-        sha256 = [
+        hashes = [
             _cut(images / one, k, chosen, squares, pixels) for k, one in enumerate(seen.images)
         ]
         report = Report(
@@ -198,9 +197,9 @@ def build(
                 "max_patches": max_patches,
                 "seed": seed,
             },
-            "reconstruction": made,
+            "reconstruction": base.about,
             "images": [
-                {"name": one, "sha256": sha} for one, sha in zip(seen.images, sha256, strict=True)
+                {"name": one, "sha256": sha} for one, sha in zip(seen.images, hashes, strict=True)
             ],
             "images_not_placed": sorted(set(listed) - set(seen.images)),
             "patches": asdict(tally),
@@ -220,65 +219,10 @@ def build(
             lines = zip(chosen.point.tolist(), chosen.image.tolist(), strict=True)
             atomic.write_text(folder / "info.txt", "".join(f"{p} {i}\n" for p, i in lines))
             if model is None:
-                shutil.copytree(work, folder / KEPT)
+                shutil.copytree(work, folder / KEPT, ignore=shutil.ignore_patterns(LOCK))
     if model is None:
         shutil.rmtree(work)
     return report
-
-
-def choose(
-    seen: Observations, how: str, max_patches: int | None, seed: int
-) -> tuple[Observations, Frames, Int[np.ndarray, " n"], Tally]:
-    """The observations that become patches, their squares, and the image each point was found in.
-
-    Points are numbered anew, from 0.
-    """
-    pixels = np.linalg.det(seen.image_from_plane)  # the size of a surface element in each image
-    start = np.searchsorted(seen.point, seen.point)
-    largest = np.lexsort((seen.image, -pixels, seen.point))[start]
-    squares = frames_of(seen, how, largest)
-    maps = image_from_patch(squares)
-    within = np.zeros(len(seen), bool)
-    for k, (width, height) in enumerate(seen.sizes):
-        here = np.flatnonzero(seen.image == k)
-        within[here] = inside(maps[here], height, width)
-    front = pixels > 0
-    kept = front & within
-    counts = np.add.reduceat(kept, np.unique(start))[np.unique(start, return_inverse=True)[1]]
-    alone = kept & (counts < 2)
-    kept &= ~alone
-    rows = np.flatnonzero(kept)
-    if not len(rows):
-        raise ValueError(
-            f"none of {len(seen)} observations makes a patch that lies within its image and has a"
-            " partner: give larger images, or more that overlap"
-        )
-    point = np.unique(seen.point[rows], return_inverse=True)[1]
-    if max_patches is not None:
-        number = np.bincount(point)
-        order = np.argsort(uniform((seed, CAP), len(number)), kind="stable")
-        under = order[np.cumsum(number[order]) <= max_patches]
-        if len(under) < 2:
-            raise ValueError(f"max_patches is {max_patches}: too few for two points, give more")
-        rows = rows[np.isin(point, under)]
-        point = np.unique(seen.point[rows], return_inverse=True)[1]
-    tally = Tally(
-        observations=len(seen),
-        behind=int(np.count_nonzero(~front)),
-        outside=int(np.count_nonzero(front & ~within)),
-        alone=int(np.count_nonzero(alone)),
-        over_cap=int(np.count_nonzero(kept)) - len(rows),
-        patches=len(rows),
-        points=int(point[-1]) + 1,
-    )
-    return replace(seen[rows], point=point), squares[rows], seen.image[largest[rows]], tally
-
-
-def frames_of(seen: Observations, how: str, largest: Int[np.ndarray, " n"]) -> Frames:
-    """The squares of "detected" or "projected" patches."""
-    if how == "projected":
-        return observations.frames_projected(seen, largest)
-    return observations.frames_detected(seen)
 
 
 def _check_place(out: Path, name: str) -> None:
@@ -294,21 +238,6 @@ def _check_place(out: Path, name: str) -> None:
         raise FileExistsError(f"{out} {what}: give another folder, or remove it")
 
 
-def _find(images: Path) -> list[str]:
-    """Names of the image files in a folder and below it, as COLMAP has them."""
-    if not images.is_dir():
-        raise ValueError(f"{images} is not a folder: give one that holds photographs")
-    found = [
-        file.relative_to(images).as_posix()
-        for file in images.rglob("*")
-        if file.suffix.lower() in ENDINGS and file.is_file()
-    ]
-    found = sorted(name for name in found if not any(p.startswith(".") for p in Path(name).parts))
-    if not found:
-        raise ValueError(f"no images in {images} nor below it: files end in {' '.join(ENDINGS)}")
-    return found
-
-
 def _reconstruct(
     images: Path,
     listed: Sequence[str],
@@ -316,45 +245,28 @@ def _reconstruct(
     shared_camera: bool | None,
     seed: int,
     threads: int,
-) -> tuple[dict[str, object], Path, Path]:
-    """What is worth noting, the model, its database."""
+) -> Base:
     if len(listed) < 2:
         raise ValueError(f"{images} has one image, {listed[0]}: give two or more of one place")
     shapes = {read_grey(images / one).shape for one in listed}
     shared = len(shapes) == 1 if shared_camera is None else shared_camera
-    sha256 = {one: _sha256(images / one) for one in listed}
-    sparse = reconstruct(images, sha256, work, shared_camera=shared, seed=seed, threads=threads)
-    return {"shared_camera": shared}, sparse, work / DATABASE
+    hashes = {one: sha256(images / one) for one in listed}
+    sparse = reconstruct(images, hashes, work, shared_camera=shared, seed=seed, threads=threads)
+    return Base(sparse, work / DATABASE, {"shared_camera": shared})
 
 
-def _given(model: Path, database: Path | None) -> tuple[dict[str, object], Path, Path | None]:
-    """The same of a model that was there, with the database that lies beside it."""
+def _given(model: Path, database: Path | None) -> Base:
+    """A model that was there, with the database given, or one that lies beside it."""
     if database is None:
         places = (folder / DATABASE for folder in (model, *model.absolute().parents[:2]))
         database = next((file for file in places if file.is_file()), None)
     files = [*sorted(model.glob("*.bin")), *sorted(model.glob("*.txt"))]
     files += [file for file in (database,) if file and file.is_file()]
-    return {"files": {file.name: _sha256(file) for file in files}}, model, database
-
-
-def _check_images(names: Sequence[str], images: Path, listed: Sequence[str], model: Path) -> None:
-    missing = sorted(set(names) - set(listed))
-    if missing:
-        raise ValueError(
-            f"{len(missing)} of {len(names)} images of {model} are not in {images}: {missing[0]}"
-            f"{' and others' * (len(missing) > 1)}; give the folder that the model's names are"
-            " relative to"
-        )
-    left = sorted(set(listed) - set(names))
-    if left:
-        log.warning(
-            "%d of %d images take no part, they are not in the model: %s%s",
-            len(left), len(listed), left[0], " and others" * (len(left) > 1),
-        )  # fmt: skip
+    return Base(model, database, {"files": {file.name: sha256(file) for file in files}})
 
 
 def _lists(drawn: pairs.Patches, fit: pairs.Pairs, seed: int) -> dict[str, pairs.Pairs]:
-    """Lists of pairs by the names of their files: of official lengths, or one as long as it gets."""
+    """Lists of pairs by the names of their files: of official lengths, or one of all there are."""
     found = {}
     for lines in LISTS:
         half = min(lines // 2, len(fit))
@@ -390,9 +302,9 @@ def _cut(
             " that the model was made from"
         )
     rows = np.flatnonzero(chosen.image == number)
-    for part, patches in extract(grey, squares[rows]):
+    for part, patches in extract(grey, squares.take(rows)):
         pixels[rows[part]] = patches
-    return _sha256(file)
+    return sha256(file)
 
 
 def _pairs_of_a_point(point: Int[np.ndarray, " n"]) -> int:
@@ -409,8 +321,3 @@ def _correlations(
         a, b = those[:COMPARED].T
         found[kind] = round(float(correlation(pixels[a], pixels[b]).mean()), 4)
     return found
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -39,15 +39,20 @@ class Observations:
     """From units of the model to pixels, on the plane through the point that faces its viewers."""
 
     def __len__(self) -> int:
+        """How many there are."""
         return len(self.point)
 
-    def __getitem__(self, rows: np.ndarray) -> "Observations":
-        keypoint = None if self.keypoint is None else self.keypoint[rows]
+    def take(self, rows: Int[np.ndarray, " m"]) -> "Observations":
+        """These observations, in this order."""
         return Observations(
             self.images,
             self.sizes,
-            *(a[rows] for a in (self.point, self.image, self.xyz, self.detected, self.projected)),
-            keypoint,
+            self.point[rows],
+            self.image[rows],
+            self.xyz[rows],
+            self.detected[rows],
+            self.projected[rows],
+            None if self.keypoint is None else self.keypoint[rows],
             self.image_from_plane[rows],
         )
 
@@ -89,7 +94,8 @@ def read(model: Path, database: Path | None) -> Observations:
     for k, one in enumerate(images):
         here = np.flatnonzero(image == k)
         detected[here] = np.array([p.xy for p in one.points2D])[index[here]]
-        projected[here], image_from_plane[here] = _look(one, xyz[here], axes[here])
+        camera, pose = sparse.cameras[one.camera_id], one.cam_from_world()
+        projected[here], image_from_plane[here] = _look(camera, pose, xyz[here], axes[here])
         if keypoint is not None:
             columns = keypoints[one.name]
             far = math.inf
@@ -104,7 +110,7 @@ def read(model: Path, database: Path | None) -> Observations:
             keypoint[here] = _axes(columns)
     return Observations(
         tuple(i.name for i in images),
-        tuple((i.camera.width, i.camera.height) for i in images),
+        tuple((c.width, c.height) for c in (sparse.cameras[i.camera_id] for i in images)),
         point,
         image,
         xyz,
@@ -193,10 +199,12 @@ def _facing(
 
 
 def _look(
-    image: pycolmap.Image, xyz: Float64[np.ndarray, "n 3"], axes: Float64[np.ndarray, "n 3 2"]
+    camera: pycolmap.Camera,
+    pose: pycolmap.Rigid3d,
+    xyz: Float64[np.ndarray, "n 3"],
+    axes: Float64[np.ndarray, "n 3 2"],
 ) -> tuple[Float64[np.ndarray, "n 2"], Matrices]:
     """Where points are in an image, and how pixels change along the axes of their planes."""
-    camera, pose = image.camera, image.cam_from_world()
     rotation, shift = pose.rotation.matrix(), np.asarray(pose.translation)
 
     def project(points: Float64[np.ndarray, "n 3"]) -> Float64[np.ndarray, "n 2"]:
@@ -229,7 +237,7 @@ def _keypoints(database: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def _axes(keypoints: np.ndarray) -> Matrices:
-    """COLMAP's columns after x and y: scale and direction, or the affine shape's a11 a12 a21 a22."""
+    """COLMAP's columns after x, y: scale and direction, or a11 a12 a21 a22 of an affine shape."""
     columns = keypoints[:, 2:].astype(np.float64)
     if columns.shape[1] == 4:
         return columns.reshape(-1, 2, 2)

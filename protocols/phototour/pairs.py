@@ -17,7 +17,7 @@ OVERLAP = 0.5
 
 TRIES = 40  # rounds of draws, after which it is taken that there are no more pairs
 
-Pairs = Int[np.ndarray, "m 2"]
+Pairs = Int[np.ndarray, "_ 2"]
 
 
 @dataclass(frozen=True, eq=False)

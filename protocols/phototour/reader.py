@@ -49,6 +49,7 @@ class Scene:
     tiles: tuple[Tile, ...]
 
     def __len__(self) -> int:
+        """Patches."""
         return len(self.point)
 
 
@@ -217,7 +218,7 @@ def _tile(file: Path) -> Tile:
 
 
 def _numbered(folder: Path) -> list[Path]:
-    """The tiles of a folder in the order of their numbers, which begin with 0 and leave none out."""
+    """The tiles of a folder in the order of their numbers, which run from 0 without a gap."""
     found: dict[int, Path] = {}
     for file in sorted(folder.iterdir()):
         named = NUMBERED.fullmatch(file.name)
@@ -238,12 +239,14 @@ def _largest(folder: Path) -> str:
         return TEST
     lists = [file.name for file in folder.glob("m50_*_0.txt")]
     if not lists:
-        raise FileNotFoundError(f"{folder} has no list of pairs, neither {TEST} nor any m50_*_0.txt")
+        raise FileNotFoundError(
+            f"{folder} has no list of pairs, neither {TEST} nor any m50_*_0.txt"
+        )
     return max(lists, key=lambda name: ([int(part) for part in re.findall(r"\d+", name)], name))
 
 
 def _table(file: Path, columns: int) -> np.ndarray:
-    """Numbers of a text file, a row a line; each line has at least so many, and as many as others."""
+    """Numbers of a text file, a row a line; lines have at least so many, each the same."""
     if not file.is_file():
         raise FileNotFoundError(f"{file} is missing: {AGAIN}")
     text = file.read_bytes()
@@ -282,7 +285,9 @@ def _is_number(field: bytes) -> bool:
 def _whole(numbers: np.ndarray, file: Path) -> Int[np.ndarray, "..."]:
     bad = np.argwhere((numbers != np.rint(numbers)) | (np.abs(numbers) > LARGEST))
     if bad.size:
-        raise ValueError(f"{file}, line {bad[0, 0] + 1}: {numbers[tuple(bad[0])]} is no number of a patch")
+        raise ValueError(
+            f"{file}, line {bad[0, 0] + 1}: {numbers[tuple(bad[0])]} can't number anything; {AGAIN}"
+        )
     return numbers.astype(np.int64)
 
 

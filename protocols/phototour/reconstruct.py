@@ -20,7 +20,7 @@ from harness import atomic
 EXHAUSTIVE = 200
 """With more images than this, only those near each other in the order of names are matched."""
 
-DATABASE, MODEL = "database.db", "sparse"
+DATABASE, MODEL, LOCK = "database.db", "sparse", "lock"
 
 log = logging.getLogger(__name__)
 
@@ -61,17 +61,15 @@ def reconstruct(
     )
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with FileLock(folder.with_name(f"{folder.name}.lock"), blocking=False), _quiet():
+        with FileLock(folder / LOCK, blocking=False), _quiet():
             asked = folder / "request.json"
             if not asked.is_file() or asked.read_text("utf-8") != request:
-                shutil.rmtree(folder)
-                folder.mkdir()
+                _empty(folder)
                 atomic.write_text(asked, request)
             if not (folder / MODEL).is_dir():
                 _run(images, list(sha256), folder, shared_camera, seed, threads)
     except Timeout as error:
         raise BlockingIOError(f"another process reconstructs in {folder}: wait for it") from error
-    folder.with_name(f"{folder.name}.lock").unlink(missing_ok=True)
     return folder / MODEL
 
 
@@ -136,6 +134,14 @@ def _run(
     found[best].write(unfinished)
     unfinished.rename(folder / MODEL)
     shutil.rmtree(tried)
+
+
+def _empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != LOCK:
+            path.unlink()
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from harness import Dataset, Scores
+from harness import Block, Dataset, Scores
 from harness.registry import unknown
 from harness.statistics import COVERED
 from harness.types import Rows
@@ -85,7 +85,8 @@ def join(
         truth: of each scene: sha256 of what defines its task.
         variant: added to the split, which is the list of scenes.
     """
-    points, numbers, parts = [], [], []
+    points, numbers = [], []
+    parts: list[Block] = []
     next_point = next_image = 0
     for scene, own, image in zip(opened.scenes, rows, images, strict=True):
         _, point = np.unique(scene.point, return_inverse=True)
@@ -155,7 +156,9 @@ def scores(
 
 def _folders(root: Path) -> dict[str, Path]:
     if not root.is_dir():
-        raise FileNotFoundError(f"{root} is not a folder: --data takes a folder of PhotoTour scenes")
+        raise FileNotFoundError(
+            f"{root} is not a folder: --data takes a folder of PhotoTour scenes"
+        )
     if (root / "info.txt").is_file():
         return {root.resolve().name: root}
     inner = sorted(f for f in root.iterdir() if f.is_dir() and not f.name.startswith("."))

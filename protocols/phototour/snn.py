@@ -1,7 +1,7 @@
 """PhotoTour, read more strictly: is the match nearer than the nearest of all other patches?"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +84,8 @@ def _score(of_scene: Mapping[str, range], described: Descriptions) -> Scores:
 
     precision = np.array(parallel.each(one, groups))
     number = np.array([image[rows[0]] for rows in groups])
-    found, draws = {}, []
+    found: dict[str, dict[str, float]] = {}
+    draws: list[Draws | None] = []
     for scene, numbers in of_scene.items():
         own = precision[(number >= numbers.start) & (number < numbers.stop)]
         found[scene] = {METRIC: float(own.mean())}

@@ -19,7 +19,7 @@ PIXELS = GRID * SIDE  # along each side of a tile
 HEADER = 14 + 40 + 4 * 256  # bytes before the pixels: two headers and a palette
 PAIRS = re.compile(r"m50_\w+\.txt")
 
-Patches = UInt8[np.ndarray, "n 64 64"]
+Patches = UInt8[np.ndarray, "_ 64 64"]
 
 
 def write_scene(

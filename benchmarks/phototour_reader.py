@@ -1,0 +1,101 @@
+"""Time and memory of reading a PhotoTour scene, beside the algorithm of torchvision's reader.
+
+    python benchmarks/phototour_reader.py [--tiles N] [--slow FRACTION]
+
+A scene of N tiles (256 patches each; liberty has 1,759) is written to a temporary folder. Ours
+reads the text, checks and hashes every tile and reads every patch, a block of 16 tiles at a time.
+The other, written down from torchvision's documented behaviour, cuts each tile with PIL, turns
+every patch into an array pixel by pixel through `getdata`, and holds the whole scene; a share of
+the tiles is timed and scaled up. Both give the same patches.
+"""
+
+import argparse
+import resource
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from protocols.phototour.reader import blocks, read_pairs, read_scene
+from protocols.phototour.writer import SIDE, TILE, write_scene
+
+
+def made_scene(folder: Path, tiles: int) -> None:
+    rng = np.random.default_rng(0)
+    n = tiles * TILE - 100
+    batches = (
+        rng.integers(0, 256, (min(TILE, n - i), SIDE, SIDE), np.uint8) for i in range(0, n, TILE)
+    )
+    pairs = rng.integers(0, n, (100_000, 2))
+    pairs[::2, 1] = pairs[::2, 0] ^ 1
+    pairs = pairs[(pairs < n).all(axis=1)]
+    interest = rng.random((n, 5)).round(3) * [0, 1, 1, 1, 1]
+    write_scene(folder, batches, np.arange(n) // 2, interest, {"m50_100000_100000_0.txt": pairs})
+
+
+def ours(folder: Path) -> int:
+    scene = read_scene(folder)
+    read_pairs(scene)
+    for block in blocks(scene):
+        block.read()
+    return len(scene)
+
+
+def text_line_by_line(folder: Path) -> None:
+    with (folder / "info.txt").open() as stream:
+        np.array([int(line.split()[0]) for line in stream])
+    with (folder / "m50_100000_100000_0.txt").open() as stream:
+        rows = [line.split() for line in stream]
+        np.array([[int(row[0]), int(row[3]), int(row[1] == row[4])] for row in rows])
+
+
+def pixel_by_pixel(files: list[Path]) -> np.ndarray:
+    patches = []
+    for file in files:
+        image = Image.open(file)
+        for y in range(0, image.height, SIDE):
+            for x in range(0, image.width, SIDE):
+                patch = image.crop((x, y, x + SIDE, y + SIDE))
+                patches.append(np.array(patch.getdata(), dtype=np.uint8).reshape(SIDE, SIDE))
+    return np.array(patches)
+
+
+def seconds(run: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    run()
+    return time.perf_counter() - begun
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tiles", type=int, default=200)
+    parser.add_argument("--slow", type=float, default=0.1, help="share of tiles taken by pixels")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore", DeprecationWarning)  # Pillow 12 gives getdata another name
+    with tempfile.TemporaryDirectory() as root:
+        folder = Path(root) / "liberty"
+        writing = seconds(lambda: made_scene(folder, given.tiles))
+        print(f"{given.tiles} tiles written in {writing:.1f} s")
+        patches = ours(folder)  # files are in memory for both
+        fast = seconds(lambda: ours(folder))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        files = sorted(folder.glob("*.bmp"))
+        some = files[: max(1, round(len(files) * given.slow))]
+        slow = seconds(lambda: pixel_by_pixel(some)) * len(files) / len(some)
+        slow += seconds(lambda: text_line_by_line(folder))
+        same = np.array_equal(
+            pixel_by_pixel(files[:1]), blocks(read_scene(folder))[0].read()[:TILE]
+        )
+    print("| reader | s | patches a second |\n|---|---:|---:|")
+    for name, taken in (("ours, hashing included", fast), ("pixel by pixel", slow)):
+        print(f"| {name} | {taken:.2f} | {patches / taken:,.0f} |")
+    print(f"\nratio {slow / fast:.0f}; same patches: {same}")
+    print(f"peak memory of ours {peak:.0f} MiB, the patches have {patches / TILE:.0f}")
+
+
+if __name__ == "__main__":
+    main()

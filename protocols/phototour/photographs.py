@@ -1,0 +1,48 @@
+"""Photographs in a folder: which there are, whether a model knows them."""
+
+import hashlib
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+ENDINGS = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff")
+
+log = logging.getLogger(__name__)
+
+
+def find(images: Path) -> list[str]:
+    """Names of the image files in a folder and below it, as COLMAP has them."""
+    if not images.is_dir():
+        raise ValueError(f"{images} is not a folder: give one that holds photographs")
+    found = [
+        file.relative_to(images).as_posix()
+        for file in images.rglob("*")
+        if file.suffix.lower() in ENDINGS and file.is_file()
+    ]
+    found = sorted(name for name in found if not any(p.startswith(".") for p in Path(name).parts))
+    if not found:
+        raise ValueError(f"no images in {images} nor below it: files end in {' '.join(ENDINGS)}")
+    return found
+
+
+def check_names(names: Sequence[str], images: Path, listed: Sequence[str], model: Path) -> None:
+    """Refuse a model some of whose images are not listed; say which of the listed it lacks."""
+    missing = sorted(set(names) - set(listed))
+    if missing:
+        raise ValueError(
+            f"{len(missing)} of {len(names)} images of {model} are not in {images}: {missing[0]}"
+            f"{' and others' * (len(missing) > 1)}; give the folder that the model's names are"
+            " relative to"
+        )
+    left = sorted(set(listed) - set(names))
+    if left:
+        log.warning(
+            "%d of %d images take no part, they are not in the model: %s%s",
+            len(left), len(listed), left[0], " and others" * (len(left) > 1),
+        )  # fmt: skip
+
+
+def sha256(file: Path) -> str:
+    """Of the contents of a file."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,81 @@
+"""Chooses which observations of a reconstruction become patches, and their squares."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Int
+
+from protocols.hpatches.frames import Frames, image_from_patch, inside, uniform
+from protocols.phototour import observations
+from protocols.phototour.observations import Observations
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What became of the observations; the counts of those left out and `patches` add up."""
+
+    observations: int  # of points that two images or more see
+    behind: int  # the image sees the back of the point's surface
+    outside: int  # the patch reaches beyond the border
+    alone: int  # no other patch of its point is left
+    over_cap: int  # more than were asked for
+    patches: int
+    points: int
+
+
+STREAM = 0  # of random numbers, from the seed
+
+
+def choose(
+    seen: Observations, how: str, max_patches: int | None, seed: int
+) -> tuple[Observations, Frames, Int[np.ndarray, " n"], Tally]:
+    """The observations that become patches, their squares, and the image each point was found in.
+
+    Points are numbered anew, from 0.
+    """
+    pixels = np.linalg.det(seen.image_from_plane)  # the size of a surface element in each image
+    start = np.searchsorted(seen.point, seen.point)
+    largest = np.lexsort((seen.image, -pixels, seen.point))[start]
+    if how == "projected":
+        squares = observations.frames_projected(seen, largest)
+    else:
+        squares = observations.frames_detected(seen)
+    maps = image_from_patch(squares)
+    within = np.zeros(len(seen), bool)
+    for k, (width, height) in enumerate(seen.sizes):
+        here = np.flatnonzero(seen.image == k)
+        within[here] = inside(maps[here], height, width)
+    front = pixels > 0
+    kept = front & within
+    alone = kept & (np.bincount(start, kept)[start] < 2)
+    kept &= ~alone
+    rows = np.flatnonzero(kept)
+    if not len(rows):
+        raise ValueError(
+            f"none of {len(seen)} observations makes a patch that lies within its image and has a"
+            " partner: give larger images, or more that overlap"
+        )
+    point = np.unique(seen.point[rows], return_inverse=True)[1]
+    if max_patches is not None:
+        number = np.bincount(point)
+        order = np.argsort(uniform((seed, STREAM), len(number)), kind="stable")
+        under = order[np.cumsum(number[order]) <= max_patches]
+        if len(under) < 2:
+            raise ValueError(f"max_patches is {max_patches}: too few for two points, give more")
+        rows = rows[np.isin(point, under)]
+        point = np.unique(seen.point[rows], return_inverse=True)[1]
+    tally = Tally(
+        observations=len(seen),
+        behind=int(np.count_nonzero(~front)),
+        outside=int(np.count_nonzero(front & ~within)),
+        alone=int(np.count_nonzero(alone)),
+        over_cap=int(np.count_nonzero(kept)) - len(rows),
+        patches=len(rows),
+        points=int(point[-1]) + 1,
+    )
+    return (
+        replace(seen.take(rows), point=point),
+        squares.take(rows),
+        seen.image[largest[rows]],
+        tally,
+    )

@@ -1,0 +1,33 @@
+"""Every registered descriptor and protocol keeps the laws; a third party's are tested alike."""
+
+import pytest
+
+from harness import plugins, registry, session
+from harness.contracts import check_descriptor, check_protocol
+
+
+def broken(laws):
+    return [f"{law.name}: {law.detail}" for law in laws if not law.passed]
+
+
+@pytest.mark.parametrize("name", registry.names("descriptors"))
+def test_a_registered_descriptor_keeps_the_laws(name):
+    try:
+        descriptor = plugins.model(name)
+    except RuntimeError as error:
+        if "weights" not in str(error):
+            raise
+        pytest.skip(f"published weights are not here: {error}")
+    assert not broken(check_descriptor(descriptor))
+
+
+@pytest.mark.parametrize("name", registry.names("protocols"))
+def test_a_registered_protocol_keeps_the_laws(name):
+    assert not broken(check_protocol(session.make_protocol(name, {})))
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("scene", ["liberty", "notredame", "yosemite"])
+def test_a_descriptor_with_published_weights_keeps_the_laws(shared, monkeypatch, scene):
+    monkeypatch.setenv("HARNESS_WEIGHTS", str(shared / "checkpoints/tfeat"))
+    assert not broken(check_descriptor(plugins.model(f"tfeat.{scene}")))

@@ -1,0 +1,652 @@
+"""Scenes made from photographs: of planes with known cameras, and, with -m data, of a real place."""
+
+import json
+import logging
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pycolmap
+import pytest
+
+from harness import registry, session
+from protocols.phototour import pairs
+from protocols.phototour.build import build
+from protocols.phototour.patches import correlation
+from protocols.phototour.reader import blocks, read_pairs, read_reference_images, read_scene
+
+WIDTH, HEIGHT, FOCAL = 320, 240, 300.0
+K = np.array([[FOCAL, 0, WIDTH / 2], [0, FOCAL, HEIGHT / 2], [0, 0, 1]])
+TEXEL = 0.004  # side of a pixel of the texture, in the world
+
+
+def turn(axis, degrees):
+    return cv2.Rodrigues(np.eye(3)[axis] * np.radians(degrees))[0]
+
+
+@dataclass(frozen=True)
+class View:
+    name: str
+    rotation: np.ndarray
+    shift: np.ndarray
+
+    def project(self, xyz):
+        """COLMAP's pixels, which count from the corner of the upper left one."""
+        x = (xyz @ self.rotation.T + self.shift) @ K.T
+        return x[:, :2] / x[:, 2:]
+
+
+def looking(name, x, y, distance, roll):
+    """A camera that looks at the middle of the book."""
+    rotation = turn(2, roll) @ turn(0, y) @ turn(1, x)
+    return View(name, rotation, np.array([0.0, 0.0, distance]))
+
+
+VIEWS = [
+    looking("a.png", -14, 4, 3.0, 0),
+    looking("b.png", 0, -4, 3.2, 90),
+    looking("below/c.png", 12, 3, 2.6, -20),
+    looking("d.png", 22, 0, 3.1, 5),
+]
+
+# Two pages of an open book: origin, direction along x and along y, in the world.
+PAGES = [
+    (np.array([-1.2, -1.0, -0.5]), np.array([1.2, 0, 0.5]) / 1.3, np.array([0.0, 1.0, 0.0])),
+    (np.array([0.0, -1.0, 0.0]), np.array([1.2, 0, -0.5]) / 1.3, np.array([0.0, 1.0, 0.0])),
+]
+SIZE = np.array([1.3, 2.0])  # of a page
+
+
+def texture(seed):
+    rng = np.random.default_rng(seed)
+    width, height = (SIZE / TEXEL).astype(int)
+    layers = [
+        cv2.resize(rng.normal(size=(height // s, width // s)), (width, height), interpolation=3)
+        for s in (4, 8, 16, 48)
+    ]
+    image = sum(layer / layer.std() for layer in layers)
+    return np.clip(128 + 28 * image, 0, 255).astype(np.uint8)
+
+
+def render(view):
+    image = np.zeros((HEIGHT, WIDTH), np.uint8)
+    for seed, (origin, right, down) in enumerate(PAGES):
+        texel = np.stack([right * TEXEL, down * TEXEL, origin + (right + down) * TEXEL / 2], 1)
+        homography = K @ (view.rotation @ texel + np.outer(view.shift, [0, 0, 1]))
+        homography = np.array([[1, 0, -0.5], [0, 1, -0.5], [0, 0, 1]]) @ homography
+        page = texture(seed)
+        warped = cv2.warpPerspective(page, homography, (WIDTH, HEIGHT), flags=cv2.INTER_AREA)
+        mask = cv2.warpPerspective(np.ones_like(page), homography, (WIDTH, HEIGHT))
+        image = np.where(mask > 0, warped, image)
+    return image
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    """A folder of images."""
+    folder = tmp_path_factory.mktemp("book")
+    for view in VIEWS:
+        (folder / view.name).parent.mkdir(exist_ok=True)
+        cv2.imwrite(str(folder / view.name), render(view))
+    return folder
+
+
+def points():
+    """Places on both pages, their directions right and down."""
+    rng = np.random.default_rng(5)
+    places = []
+    for origin, right, down in PAGES:
+        for u, v in 0.1 + rng.random((40, 2)) * (SIZE - 0.2):
+            places.append((origin + u * right + v * down, right, down))
+    return [np.array(column) for column in zip(*places, strict=True)]
+
+
+def visible(view, xyz):
+    """Most of the points, so that tracks differ."""
+    chosen = np.random.default_rng(len(view.name) + ord(view.name[0])).random(len(xyz)) < 0.85
+    x, y = view.project(xyz).T
+    return np.flatnonzero(chosen & (x > 1) & (y > 1) & (x < WIDTH - 1) & (y < HEIGHT - 1))
+
+
+def quaternion(rotation):
+    xyzw = np.asarray(pycolmap.Rotation3d(rotation).quat)
+    return xyzw[[3, 0, 1, 2]]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A sparse model of the book in COLMAP's text format, without a database."""
+    folder = tmp_path_factory.mktemp("model") / "sparse"
+    folder.mkdir()
+    xyz, _, _ = points()
+    (folder / "cameras.txt").write_text(
+        f"1 PINHOLE {WIDTH} {HEIGHT} {FOCAL} {FOCAL} {WIDTH / 2} {HEIGHT / 2}\n"
+    )
+    lines, tracks = [], {}
+    for k, view in enumerate(VIEWS, 1):
+        pose = " ".join(map(str, [*quaternion(view.rotation), *view.shift]))
+        rows = visible(view, xyz)
+        places = view.project(xyz)[rows].tolist()
+        seen = " ".join(f"{x} {y} {p + 1}" for (x, y), p in zip(places, rows.tolist(), strict=True))
+        lines += [f"{k} {pose} 1 {view.name}", seen]
+        for index, p in enumerate(rows.tolist()):
+            tracks.setdefault(p, []).append(f"{k} {index}")
+    (folder / "images.txt").write_text("\n".join(lines) + "\n")
+    (folder / "points3D.txt").write_text(
+        "".join(
+            f"{p + 1} {' '.join(map(str, xyz[p]))} 9 9 9 0.1 {' '.join(track)}\n"
+            for p, track in sorted(tracks.items())
+        )
+    )
+    return folder
+
+
+def keypoints(view, scale, angle):
+    """As a perfect detector finds them: of this size on the page, in this direction."""
+    xyz, right, down = points()
+    rows = visible(view, xyz)
+    xyz, along = xyz[rows], np.cos(angle) * right[rows] + np.sin(angle) * down[rows]
+    across = np.cos(angle) * down[rows] - np.sin(angle) * right[rows]
+    step = 1e-4
+    middle = view.project(xyz)
+    x, y = ((view.project(xyz + step * d) - middle) / step for d in (along, across))
+    pixels = scale * np.sqrt(np.abs(x[:, 0] * y[:, 1] - x[:, 1] * y[:, 0]))
+    # The rotation nearest to the affine map.
+    return np.c_[middle, pixels, np.arctan2(x[:, 1] - y[:, 0], x[:, 0] + y[:, 1])].astype(np.float32)
+
+
+def write_database(file, columns):
+    """Keypoints of 4 columns (scale, direction), or of 6 (an affine shape)."""
+    with pycolmap.Database.open(file) as database:
+        camera = pycolmap.Camera.create_from_model_name(1, "PINHOLE", FOCAL, WIDTH, HEIGHT)
+        database.write_camera(camera)
+        for k, view in enumerate(VIEWS, 1):
+            number = database.write_image(pycolmap.Image(name=view.name, camera_id=1, image_id=k))
+            found = keypoints(view, scale=0.02, angle=0.7)
+            if columns == 6:
+                cos, sin = found[:, 2] * np.cos(found[:, 3]), found[:, 2] * np.sin(found[:, 3])
+                found = np.c_[found[:, :2], cos, -sin, sin, cos].astype(np.float32)
+            database.write_keypoints(number, found)
+    return file
+
+
+@pytest.fixture
+def known(model, tmp_path):
+    """The same model with its database beside it."""
+    shutil.copytree(model, tmp_path / "project" / "sparse" / "0")
+    write_database(tmp_path / "project" / "database.db", columns=6)
+    return tmp_path / "project" / "sparse" / "0"
+
+
+def all_patches(folder):
+    return np.concatenate([block.read() for block in blocks(read_scene(folder))])
+
+
+def table(folder, name):
+    return np.loadtxt(folder / name, ndmin=2)
+
+
+def files(folder):
+    return {
+        file.relative_to(folder).as_posix(): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
+
+
+def test_patches_of_a_point_look_alike_from_a_bare_model(book, model, tmp_path):
+    report = build(book, tmp_path / "book", model=model)
+    assert report.correlation["matches"] > 0.9
+    assert report.correlation["non-matches"] < 0.3
+    about = json.loads((tmp_path / "book" / "dataset.json").read_text())
+    assert about["parameters"]["frames"] == "projected"
+    assert about["name"] == report.name == "phototour-book"
+
+
+def test_patches_of_a_point_look_alike_where_keypoints_are_known(book, known, tmp_path):
+    report = build(book, tmp_path / "book", model=known)
+    about = json.loads((tmp_path / "book" / "dataset.json").read_text())
+    assert about["parameters"]["frames"] == "detected"
+    assert report.correlation["matches"] > 0.9  # one view is turned by 90 degrees
+    assert report.fit > 0.95
+    assert report.offset_px < 0.01
+
+
+def test_a_patch_is_the_square_of_its_keypoint(book, known, tmp_path):
+    build(book, tmp_path / "book", model=known)
+    info, interest = (table(tmp_path / "book", name) for name in ("info.txt", "interest.txt"))
+    about = json.loads((tmp_path / "book" / "dataset.json").read_text())
+    found = {view.name: keypoints(view, scale=0.02, angle=0.7) for view in VIEWS}
+    read = all_patches(tmp_path / "book")
+    for row in range(0, len(info), 7):
+        name = about["images"][int(info[row, 1])]["name"]
+        _, x, y, direction, octave = interest[row]
+        nearest = np.hypot(found[name][:, 0] - 0.5 - x, found[name][:, 1] - 0.5 - y).argmin()
+        key_x, key_y, scale, angle = found[name][nearest]
+        np.testing.assert_allclose((x, y), (key_x - 0.5, key_y - 0.5), atol=1e-3)
+        np.testing.assert_allclose(octave, np.log2(scale), atol=1e-3)
+        np.testing.assert_allclose(direction, angle, atol=1e-3)
+        # 64 pixels on a side of 12 scales, by OpenCV.
+        line = (np.arange(64) - 31.5) / 32 * 6 * scale
+        u, v = np.meshgrid(line, line)
+        where = [
+            (x + np.cos(angle) * u - np.sin(angle) * v).astype(np.float32),
+            (y + np.sin(angle) * u + np.cos(angle) * v).astype(np.float32),
+        ]
+        image = cv2.imread(str(book / name), cv2.IMREAD_GRAYSCALE)
+        expected = cv2.remap(image, *where, interpolation=cv2.INTER_LINEAR)
+        assert np.abs(expected.astype(int) - read[row]).max() <= 8  # its weights have 5 bits
+
+
+def test_keypoints_of_four_and_of_six_columns_give_the_same(book, model, known, tmp_path):
+    four = write_database(tmp_path / "four.db", columns=4)
+    build(book, tmp_path / "a" / "book", model=model, database=four)
+    build(book, tmp_path / "b" / "book", model=known)
+    a, b = (all_patches(tmp_path / folder / "book").astype(int) for folder in "ab")
+    assert np.abs(a - b).max() <= 1
+
+
+def test_projected_patches_have_the_size_that_the_reference_has_on_the_page(book, known, tmp_path):
+    report = build(book, tmp_path / "book", model=known, frames="projected")
+    assert report.fit == 1.0
+    info, interest = (table(tmp_path / "book", name) for name in ("info.txt", "interest.txt"))
+    for point in np.unique(info[:, 0]):
+        own = interest[info[:, 0] == point]
+        assert len(np.unique(own[:, 0])) == 1  # the reference image
+        assert np.ptp(own[:, 4]) < 1.5  # octaves: views are between 2.6 and 3.2 away, and oblique
+
+
+def test_the_readers_take_a_scene_that_was_built(book, known, tmp_path):
+    report = build(book, tmp_path / "book", model=known)
+    scene = read_scene(tmp_path / "book")
+    assert len(scene) == report.tally.patches
+    assert len(np.unique(scene.point)) == report.tally.points
+    assert len(read_reference_images(scene)) == len(scene)
+    read = read_pairs(scene)
+    assert {read.file.name: len(read.match)} == report.pairs
+
+
+def test_every_patch_has_a_partner_in_another_image(book, known, tmp_path):
+    build(book, tmp_path / "book", model=known)
+    info = table(tmp_path / "book", "info.txt").astype(int)
+    points, counts = np.unique(info[:, 0], return_counts=True)
+    assert counts.min() >= 2
+    assert len(np.unique(info, axis=0)) == len(info)  # an image shows a point once
+    assert (np.diff(info[:, 0]) >= 0).all()
+    assert points.tolist() == list(range(len(points)))
+
+
+def test_observations_are_all_accounted_for(book, known, tmp_path):
+    tally = build(book, tmp_path / "book", model=known, max_patches=60).tally
+    left_out = tally.behind + tally.outside + tally.alone + tally.over_cap
+    assert left_out + tally.patches == tally.observations
+    assert 0 < tally.patches <= 60
+
+
+def test_lists_are_balanced_and_name_no_pair_twice(book, known, tmp_path):
+    build(book, tmp_path / "book", model=known)
+    scene = read_scene(tmp_path / "book")
+    reference = read_reference_images(scene)
+    read = read_pairs(scene)
+    assert np.count_nonzero(read.match) * 2 == len(read.match)
+    assert (read.a != read.b).all()
+    assert len({frozenset(pair) for pair in zip(read.a, read.b, strict=True)}) == len(read.a)
+    assert (reference[read.a] == reference[read.b]).all()
+
+
+def test_the_same_model_and_seed_give_the_same_bytes(book, known, tmp_path):
+    for folder in "ab":
+        build(book, tmp_path / folder / "book", model=known, seed=3)
+    assert files(tmp_path / "a") == files(tmp_path / "b")
+
+
+def test_another_seed_gives_other_pairs_of_the_same_patches(book, known, tmp_path):
+    for seed in (1, 2):
+        build(book, tmp_path / str(seed) / "book", model=known, seed=seed)
+    one, two = (files(tmp_path / str(seed) / "book") for seed in (1, 2))
+    assert one["patches0000.bmp"] == two["patches0000.bmp"]
+    lists = [name for name in one if name.startswith("m50")]
+    assert all(one[name] != two[name] for name in lists)
+
+
+def made_up(points=300, images=3, seed=0):
+    """Patches that overlap and disagree in all ways."""
+    rng = np.random.default_rng(seed)
+    point = np.repeat(np.arange(points), rng.integers(2, 6, points))
+    n = len(point)
+    return pairs.Patches(
+        point=point,
+        reference=rng.integers(0, images, points)[point],
+        xyz=(rng.integers(0, 7, (points, 3)) * 1.0)[point],
+        half=0.5 * 2 ** rng.normal(0, 0.2, n),
+        angle=rng.uniform(-np.pi, np.pi, points)[point] + rng.normal(0, 0.4, n),
+        offset=rng.uniform(0, 6, n),
+    )
+
+
+def test_matches_agree_in_place_scale_and_direction():
+    patches = made_up()
+    found = pairs.matching(patches)
+    expected = []
+    for a in range(len(patches.point)):
+        for b in range(a + 1, len(patches.point)):
+            turned = np.exp(1j * (patches.angle[a] - patches.angle[b]))
+            if (
+                patches.point[a] == patches.point[b]
+                and max(patches.offset[a], patches.offset[b]) <= 5
+                and abs(np.log2(patches.half[a] / patches.half[b])) <= 0.25
+                and abs(np.angle(turned)) <= np.pi / 8
+            ):
+                expected.append((a, b))
+    assert sorted(map(tuple, found.tolist())) == expected
+
+
+def test_matches_are_spread_over_points():
+    patches = made_up()
+    candidates = pairs.matching(patches)
+    with_one = len(np.unique(patches.point[candidates[:, 0]]))
+    drawn = pairs.draw_matches(candidates, patches.point, with_one, (0, 1))
+    assert len(np.unique(patches.point[drawn[:, 0]])) == with_one
+    every = pairs.draw_matches(candidates, patches.point, 10**6, (0, 1))
+    assert sorted(every.tolist()) == sorted(candidates.tolist())
+
+
+def test_non_matches_never_show_the_same_place():
+    patches = made_up()
+    found = pairs.draw_non_matches(patches, 2000, (0, 2))
+    assert len(found) == 2000
+    a, b = found.T
+    assert (patches.point[a] != patches.point[b]).all()
+    assert (patches.xyz[a] != patches.xyz[b]).any(axis=1).all()
+    assert (patches.reference[a] == patches.reference[b]).all()
+    assert len({frozenset(pair) for pair in found.tolist()}) == len(found)
+
+
+def test_non_matches_come_from_two_images_only_where_there_are_no_others():
+    patches = made_up(points=20, images=20)
+    found = pairs.draw_non_matches(patches, 600, (0, 2))
+    within = patches.reference[found[:, 0]] == patches.reference[found[:, 1]]
+    assert 0 < within.sum() < len(found)
+    assert within[: within.sum()].all()
+
+
+def test_correlation_is_blind_to_brightness_and_contrast():
+    a = np.random.default_rng(0).integers(0, 100, (5, 64, 64)).astype(np.uint8)
+    np.testing.assert_allclose(correlation(a, 2 * a + 30), 1)
+    np.testing.assert_allclose(correlation(a, 200 - a), -1)
+    assert correlation(a, np.full_like(a, 7)).tolist() == [0] * 5
+
+
+def test_colmap_is_run_where_no_model_is_given(book, tmp_path):
+    report = build(book, tmp_path / "book")
+    assert report.registered == 4
+    assert report.correlation["matches"] > 0.8
+    assert report.correlation["non-matches"] < 0.4
+    assert {path.name for path in tmp_path.iterdir()} == {"book"}
+    # What it made serves again.
+    again = build(book, tmp_path / "again", model=tmp_path / "book" / "colmap" / "sparse")
+    assert again.tally == report.tally
+    assert (tmp_path / "again" / "patches0000.bmp").read_bytes() == (
+        tmp_path / "book" / "patches0000.bmp"
+    ).read_bytes()
+
+
+def test_a_build_that_was_stopped_goes_on(book, tmp_path, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pycolmap, "incremental_mapping", stop)
+        with pytest.raises(KeyboardInterrupt):
+            build(book, tmp_path / "book")
+    assert not (tmp_path / "book").exists()
+    database = tmp_path / ".book.colmap" / "database.db"
+    with pycolmap.Database.open(database) as opened:
+        before = [opened.num_keypoints(), opened.num_matches()]
+    assert min(before) > 0
+    with monkeypatch.context() as patched:  # nothing in the images can be found any more
+        patched.setattr(pycolmap.SiftExtractionOptions, "max_num_features", 1, raising=False)
+        build(book, tmp_path / "book")
+    with pycolmap.Database.open(tmp_path / "book" / "colmap" / "database.db") as opened:
+        assert [opened.num_keypoints(), opened.num_matches()] == before
+
+
+def test_other_images_start_the_reconstruction_over(book, tmp_path, monkeypatch):
+    work = tmp_path / ".book.colmap"
+    work.mkdir()
+    (work / "request.json").write_text("of other images")
+    (work / "sparse").mkdir()
+    assert build(book, tmp_path / "book").registered == 4
+
+
+@pytest.mark.parametrize("at", ["tile", "text", "list"])
+def test_a_build_that_fails_leaves_nothing_like_a_scene(book, known, tmp_path, monkeypatch, at):
+    from protocols.phototour import writer
+
+    whole = writer.atomic.write_text
+
+    def full(file, text):
+        if at == "text" or (at == "list" and file.name.startswith("m50")):
+            raise OSError(28, "No space left on device")
+        whole(file, text)
+
+    monkeypatch.setattr(writer.atomic, "write_text", full)
+    if at == "tile":
+        monkeypatch.setattr(writer, "_bitmap", lambda _: memoryview(b"")[1 / 0])
+    with pytest.raises((OSError, ZeroDivisionError)):
+        build(book, tmp_path / "book", model=known)
+    assert {path.name for path in tmp_path.iterdir()} == {"project"}
+
+
+def test_two_builds_at_once_do_not_share_a_database(book, tmp_path):
+    from filelock import FileLock
+
+    work = tmp_path / ".book.colmap"
+    work.mkdir()
+    with FileLock(work / "lock"), pytest.raises(BlockingIOError, match="another process"):
+        build(book, tmp_path / "book")
+
+
+def without_images(book, model, folder):
+    (folder / "empty").mkdir()
+    return {"images": folder / "empty"}
+
+
+def with_a_file_for_a_folder(book, model, folder):
+    return {"images": book / "a.png"}
+
+
+def with_one_image(book, model, folder):
+    (folder / "one").mkdir()
+    shutil.copy(book / "a.png", folder / "one")
+    return {"images": folder / "one"}
+
+
+def with_an_unreadable_image(book, model, folder):
+    shutil.copytree(book, folder / "images")
+    (folder / "images" / "b.png").write_bytes(b"\x89PNG but no more")
+    return {"images": folder / "images"}
+
+
+def with_images_of_nothing(book, model, folder):
+    (folder / "flat").mkdir()
+    for k in range(3):
+        cv2.imwrite(str(folder / "flat" / f"{k}.png"), np.full((100, 100), 50 * k, np.uint8))
+    return {"images": folder / "flat"}
+
+
+def with_a_model_of_other_images(book, model, folder):
+    (folder / "other").mkdir()
+    shutil.copy(book / "a.png", folder / "other" / "e.png")
+    return {"images": folder / "other", "model": model}
+
+
+def with_images_of_another_size(book, model, folder):
+    shutil.copytree(book, folder / "images")
+    cv2.imwrite(str(folder / "images" / "d.png"), np.zeros((HEIGHT * 2, WIDTH * 2), np.uint8))
+    return {"images": folder / "images", "model": model}
+
+
+def with_no_model(book, model, folder):
+    return {"model": folder}
+
+
+def with_a_model_cut_off(book, model, folder):
+    sparse = pycolmap.Reconstruction(model)
+    (folder / "binary").mkdir()
+    sparse.write_binary(folder / "binary")
+    file = folder / "binary" / "points3D.bin"
+    file.write_bytes(file.read_bytes()[:100])
+    return {"model": folder / "binary"}
+
+
+def with_a_model_without_points(book, model, folder):
+    shutil.copytree(model, folder / "bare")
+    (folder / "bare" / "points3D.txt").write_text("")
+    lines = (model / "images.txt").read_text().splitlines()[::2]
+    (folder / "bare" / "images.txt").write_text("\n\n".join(lines) + "\n\n")
+    return {"model": folder / "bare"}
+
+
+def with_no_database(book, model, folder):
+    return {"model": model, "database": folder / "database.db"}
+
+
+def with_text_for_a_database(book, model, folder):
+    (folder / "database.db").write_text("no database at all")
+    return {"model": model, "database": folder / "database.db"}
+
+
+def with_a_database_of_other_images(book, model, folder):
+    with pycolmap.Database.open(folder / "other.db"):
+        pass
+    return {"model": model, "database": folder / "other.db"}
+
+
+def with_a_database_of_other_keypoints(book, model, folder):
+    write_database(folder / "moved.db", columns=6)
+    with pycolmap.Database.open(folder / "moved.db") as database:
+        moved = database.read_keypoints(1)
+        moved[:, 0] += 3
+        database.update_keypoints(1, moved)
+    return {"model": model, "database": folder / "moved.db"}
+
+
+def with_detected_frames_that_nobody_knows(book, model, folder):
+    return {"model": model, "frames": "detected"}
+
+
+def with_unknown_frames(book, model, folder):
+    return {"model": model, "frames": "upright"}
+
+
+def with_too_small_a_cap(book, model, folder):
+    return {"model": model, "max_patches": 2}
+
+
+def with_an_official_name(book, model, folder):
+    return {"out": folder / "liberty", "model": model}
+
+
+BAD = {
+    without_images: "no images in .*empty",
+    with_a_file_for_a_folder: "a.png is not a folder",
+    with_one_image: "one image, a.png: give two or more",
+    with_an_unreadable_image: "b.png can't be decoded",
+    with_images_of_nothing: "3 images in .*flat can't be put together",
+    with_a_model_of_other_images: "4 of 4 images of .*sparse are not in .*other: a.png and others",
+    with_images_of_another_size: "d.png is 640 x 480 pixels, for the model it is 320 x 240",
+    with_no_model: "is no sparse model",
+    with_a_model_cut_off: "binary can't be read, it is cut off or damaged",
+    with_a_model_without_points: "bare has no point that two images see",
+    with_no_database: "database.db is not there",
+    with_text_for_a_database: "can't be read as a database",
+    with_a_database_of_other_images: "other.db knows no image a.png",
+    with_a_database_of_other_keypoints: "moved.db has other keypoints of a.png than",
+    with_detected_frames_that_nobody_knows: "no scale and no direction",
+    with_unknown_frames: "'upright': give detected or projected",
+    with_too_small_a_cap: "max_patches is 2: too few",
+    with_an_official_name: "'liberty' can't name a scene",
+}
+
+
+@pytest.mark.parametrize("case", BAD, ids=lambda case: case.__name__)
+def test_bad_input_is_named_and_leaves_nothing(book, model, tmp_path, case):
+    given = {"images": book, "out": tmp_path / "scene", **case(book, model, tmp_path)}
+    with pytest.raises(ValueError, match=BAD[case]):
+        build(given.pop("images"), given.pop("out"), **given)
+    assert not any(path.name in ("scene", "liberty") for path in tmp_path.iterdir())
+    assert not list(tmp_path.rglob("patches*.bmp"))
+
+
+def test_a_folder_with_something_in_it_is_left_alone(book, model, tmp_path):
+    (tmp_path / "scene").mkdir()
+    (tmp_path / "scene" / "mine.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match=r"scene is there already.*remove it"):
+        build(book, tmp_path / "scene", model=model)
+    assert files(tmp_path) == {"scene/mine.txt": b"mine"}
+
+
+def test_images_that_the_model_lacks_are_named(book, model, tmp_path, caplog):
+    shutil.copytree(book, tmp_path / "images")
+    shutil.copy(book / "a.png", tmp_path / "images" / "late.png")
+    with caplog.at_level(logging.WARNING):
+        report = build(tmp_path / "images", tmp_path / "scene", model=model)
+    assert (report.images, report.registered) == (5, 4)
+    assert "late.png" in caplog.text
+
+
+def test_the_command_builds_with_options_given_as_text(book, known, tmp_path, capsys):
+    given = session.options(settings=[f"model={known}", "max-patches=80", "seed=1", "name=mine"])
+    session.build("phototour", book, tmp_path / "book", given)
+    assert "phototour-mine in" in capsys.readouterr().out
+    assert registry.load("builders", "phototour") is build
+
+
+@pytest.mark.data
+def test_patches_of_a_real_place_agree_with_its_surveyed_cameras(shared, tmp_path):
+    """Three images of entry-P10, whose cameras were measured by laser and are not used."""
+    place = shared / "sfm" / "entry-P10"
+    names = ["0003.jpg", "0004.jpg", "0005.jpg"]
+    (tmp_path / "images").mkdir()
+    for name in names:
+        image = cv2.imread(str(place / "images" / name))
+        assert image.shape[:2] == (1024, 1536)  # half of what the cameras are for
+        small = cv2.resize(image, (768, 512), interpolation=cv2.INTER_AREA)
+        cv2.imwrite(str(tmp_path / "images" / f"{Path(name).stem}.png"), small)
+    report = build(tmp_path / "images", tmp_path / "entry")
+    assert report.registered == 3
+    assert report.tally.points > 500
+    assert report.correlation["matches"] > 0.8
+    assert report.correlation["non-matches"] < 0.3
+
+    cameras = [surveyed(place / "gt_dense_cameras" / f"{name}.camera", 0.25) for name in names]
+    info = table(tmp_path / "entry", "info.txt").astype(int)
+    interest = table(tmp_path / "entry", "interest.txt")
+    places = np.c_[interest[:, 1:3] + 0.5, np.ones(len(info))]
+    a = np.flatnonzero(info[1:, 0] == info[:-1, 0])
+    errors = np.empty(len(a))
+    for i, j in np.unique(np.stack([info[a, 1], info[a + 1, 1]], 1), axis=0).tolist():
+        here = np.flatnonzero((info[a, 1] == i) & (info[a + 1, 1] == j))
+        f = fundamental(cameras[i], cameras[j])
+        x, y = places[a[here]], places[a[here] + 1]
+        lines = x @ f.T, y @ f
+        distance = np.abs((y * lines[0]).sum(1))
+        errors[here] = np.mean([distance / np.hypot(n[:, 0], n[:, 1]) for n in lines], axis=0)
+    assert np.median(errors) < 0.5  # pixels
+    assert np.quantile(errors, 0.95) < 2
+
+
+def surveyed(file, factor):
+    """3 x 4 matrix: K, a line of zeros, the rotation from camera to world, the centre."""
+    rows = [np.array(line.split(), float) for line in file.read_text().splitlines()]
+    k, rotation, centre = np.diag([factor, factor, 1]) @ rows[:3], np.array(rows[4:7]).T, rows[7]
+    return k @ rotation @ np.c_[np.eye(3), -centre]
+
+
+def fundamental(a, b):
+    centre = np.linalg.svd(a)[2][-1]
+    x, y, z = b @ centre
+    return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) @ b @ np.linalg.pinv(a)
