@@ -48,7 +48,9 @@ def made_set(rng: np.random.Generator) -> tuple[HPatches, np.ndarray]:
     return HPatches(dataset, test, (), lengths, offsets, None), vectors
 
 
-def made_tasks(opened: HPatches, rng: np.random.Generator) -> tuple[tasks.Verification, tasks.Retrieval]:
+def made_tasks(
+    opened: HPatches, rng: np.random.Generator
+) -> tuple[tasks.Verification, tasks.Retrieval]:
     length = np.array([opened.lengths[s] for s in opened.test], np.int32)
     n = tasks.PAIRS
     s1, s2 = rng.integers(0, SEQUENCES, (2, n), dtype=np.int32)
@@ -60,7 +62,9 @@ def made_tasks(opened: HPatches, rng: np.random.Generator) -> tuple[tasks.Verifi
         tasks.Pairs(s1, t1, idx1, s1, t2, (idx1 + 1 + other) % length[s1]),
         tasks.Pairs(s1, t1, idx1, s2, t2, inter),
     )
-    everything = np.concatenate([np.stack([np.full(k, s), np.arange(k)], 1) for s, k in enumerate(length)])
+    everything = np.concatenate(
+        [np.stack([np.full(k, s), np.arange(k)], 1) for s, k in enumerate(length)]
+    )
     chosen = rng.permutation(everything)[: tasks.QUERIES + tasks.DISTRACTORS]
     lists = (tasks.Patchlist(*part.T) for part in np.split(chosen, [tasks.QUERIES]))
     return verify, tasks.Retrieval(*lists)
@@ -90,7 +94,9 @@ def official_verification(opened, task, vectors, share) -> None:
         for kind in ("intra", "inter"):
             d = np.concatenate([measured[kind, noise], measured["positive", noise]])
             official_ap(-d, np.repeat([0, 1], pairs), pairs)
-            official_ap(-d[: int(1.2 * pairs)], np.repeat([0, 1], pairs)[: int(1.2 * pairs)], pairs // 5)
+            official_ap(
+                -d[: int(1.2 * pairs)], np.repeat([0, 1], pairs)[: int(1.2 * pairs)], pairs // 5
+            )
 
 
 def official_matching(opened, task, vectors, share) -> None:
@@ -119,9 +125,9 @@ def official_retrieval(opened, task, vectors, share) -> None:
                 official_ap(-row[:pool], label[:pool], 5)
 
 
-def seconds(run: Callable[[], object]) -> float:
+def seconds(run: Callable[..., object], *arguments: object) -> float:
     start = time.perf_counter()
-    run()
+    run(*arguments)
     return time.perf_counter() - start
 
 
@@ -140,9 +146,9 @@ def main() -> None:
         ("matching", matching._score, None, official_matching),
         ("retrieval", retrieval._score, retrieve, official_retrieval),
     ):
-        ours = seconds(lambda: score(opened, task, described, False))
+        ours = seconds(score, opened, task, described, False)
         part = share if name != "matching" else max(1, round(SEQUENCES * share)) / SEQUENCES
-        theirs = seconds(lambda: official(opened, task, vectors, share)) / part if share else np.nan
+        theirs = seconds(official, opened, task, vectors, share) / part if share else np.nan
         ours_total, total = ours_total + ours, total + theirs
         print(f"| {name} | {ours:.1f} | {theirs:.0f} | {theirs / ours:.0f} |", flush=True)
     print(f"| all | {ours_total:.1f} | {total:.0f} | {total / ours_total:.0f} |")

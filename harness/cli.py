@@ -20,7 +20,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-data_app = typer.Typer(help="Make, fetch and check data sets.", no_args_is_help=True, rich_markup_mode=None)
+data_app = typer.Typer(
+    help="Make, fetch and check data sets.", no_args_is_help=True, rich_markup_mode=None
+)
 weights_app = typer.Typer(help="Published weights.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data_app, name="data")
 app.add_typer(weights_app, name="weights")
@@ -72,7 +74,9 @@ def evaluate(
     allow_partial: Annotated[
         bool, typer.Option("--allow-partial", help="Score what is there; enters no leaderboard.")
     ] = False,
-    ties: Annotated[str | None, typer.Option(help='How ties are scored: "mean", "official".')] = None,
+    ties: Annotated[
+        str | None, typer.Option(help='How ties are scored: "mean", "official".')
+    ] = None,
     setting: Settings = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the records on stdout.")] = False,
 ) -> None:
@@ -129,7 +133,9 @@ def leaderboard(results: ResultsFolder = Path("results")) -> None:
 @app.command()
 def check(
     model: Annotated[str | None, typer.Option(help="A descriptor, as for eval.")] = None,
-    protocol: Annotated[str | None, typer.Option(help="A protocol, on its sample or --data.")] = None,
+    protocol: Annotated[
+        str | None, typer.Option(help="A protocol, on its sample or --data.")
+    ] = None,
     data: DataFolder = None,
     device: Device = "auto",
 ) -> None:
@@ -199,7 +205,9 @@ def data_verify(name: Annotated[str, typer.Argument(help="A set that was fetched
     for kind in ("missing", "changed", "extra"):
         for file in getattr(found, kind):
             print(f"{kind:8} {file}")
-    print(f"{found.files} files of {name}: {'they differ' if found else 'all as they were fetched'}")
+    print(
+        f"{found.files} files of {name}: {'they differ' if found else 'all as they were fetched'}"
+    )
     if found:
         raise typer.Exit(1)
 
@@ -228,7 +236,9 @@ def weights_add(
 
 
 @weights_app.command("fetch")
-def weights_fetch(names: Annotated[list[str], typer.Argument(help="As `weights list` has them.")]) -> None:
+def weights_fetch(
+    names: Annotated[list[str], typer.Argument(help="As `weights list` has them.")],
+) -> None:
     """Download published weights from their mirrors, checked by sha256."""
     from harness import weights
 
@@ -246,7 +256,8 @@ def weights_list() -> None:
     from harness import weights
 
     for name, row in sorted(weights.known().items()):
-        print(f"{name:24} {'here' if weights.is_here(row) else 'not here':9} {row.file}  {row.licence}")
+        here = "here" if weights.is_here(row) else "not here"
+        print(f"{name:24} {here:9} {row.file}  {row.licence}")
 
 
 def _listed(kind: str) -> None:

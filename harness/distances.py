@@ -24,7 +24,9 @@ class Distance:
     name: str
     dtype: type[np.generic]  # of the vectors
     paired: Callable[[Vectors, Rows, Rows], Float32[np.ndarray, " m"]]  # rows a[i] with rows b[i]
-    cross: Callable[[Vectors, Vectors], Float32[np.ndarray, "n m"]]  # equal distances come out equal
+    cross: Callable[
+        [Vectors, Vectors], Float32[np.ndarray, "n m"]
+    ]  # equal distances come out equal
     propose: Callable[[Vectors, Vectors], Float32[np.ndarray, "n m"]]  # faster, within `rounding`
     rounding: Callable[[Vectors, Vectors], float]  # bound on |propose - paired|
     unsquared: Callable[[np.ndarray], np.ndarray]  # from what is returned to the distance named
@@ -142,7 +144,9 @@ def _hamming_paired(vectors: Vectors, a: Rows, b: Rows) -> Float32[np.ndarray, "
     out = np.empty(len(a), np.float32)
     for i in range(0, len(a), GATHERED):
         rows = slice(i, i + GATHERED)
-        out[rows] = np.bitwise_count(vectors[a[rows]] ^ vectors[b[rows]]).sum(axis=1, dtype=np.int64)
+        out[rows] = np.bitwise_count(vectors[a[rows]] ^ vectors[b[rows]]).sum(
+            axis=1, dtype=np.int64
+        )
     return out
 
 

@@ -61,7 +61,8 @@ def _onnx() -> Iterator[str]:
         yield f"! {' and '.join(wheels)} overwrite each other: keep one"
     from harness.plugins import working_providers
 
-    yield f"ONNX Runtime {_version(wheels[0]) if wheels else 'not installed'}: {', '.join(working_providers())} really work"
+    found = _version(wheels[0]) if wheels else "not installed"
+    yield f"ONNX Runtime {found}, on which really work: {', '.join(working_providers())}"
 
 
 def _torch() -> Iterator[str]:

@@ -303,6 +303,8 @@ def _write(
     total: int | None,
     progress: Progress,
 ) -> None:
+    """Write an answer to the end of `part`, or to a new one where it begins at 0."""
+    end = None if answer.length is None else begin + answer.length  # where the server says
     piece = _piece(answer, begin, total)
     if not begin:
         if wrong := _impostor(piece[:HEAD]):
@@ -317,14 +319,16 @@ def _write(
                 raise Refused(f"it gave more than {MOST if total is None else total} bytes")
             stream.write(piece)
             progress(done, total)
-            piece = _piece(answer, done, total)
+            piece = _piece(answer, done, total) if done != end else b""
     if total is not None and done < total:
         raise _Interrupted(_broke(done, total, "the connection was closed"))
 
 
 def _piece(answer: _Answer, done: int, total: int | None) -> bytes:
+    """What is there of the next piece: on a slow line, a kill must not cost much of it."""
     try:
-        return answer.read(PIECE)
+        piece: bytes = answer.read1(PIECE)
+        return piece
     except (OSError, http.client.HTTPException) as error:
         raise _Interrupted(_broke(done, total, _reason(error))) from error
 

@@ -30,7 +30,7 @@ def evaluate(
     batch_size: int = BATCH,
     progress: Progress = lambda done: None,
 ) -> Iterator[Record]:
-    """Score one model on protocols, one record each; a data set shared by several is described once.
+    """Score one model on protocols, a record each; data that several share are described once.
 
     With a cache it resumes: blocks described before an interruption are not described again.
 

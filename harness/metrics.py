@@ -55,9 +55,7 @@ def rank(match: Bool[np.ndarray, " n"], distance: Float[np.ndarray, " n"]) -> Ra
     return rank_apart(distance[match], distance[~match])
 
 
-def rank_apart(
-    matched: Float[np.ndarray, " m"], unmatched: Float[np.ndarray, " k"]
-) -> Ranking:
+def rank_apart(matched: Float[np.ndarray, " m"], unmatched: Float[np.ndarray, " k"]) -> Ranking:
     """Rank the distances of m matches among those of k pairs that are none.
 
     Raises:
@@ -98,7 +96,10 @@ def rank_uncertain(
         raise ValueError(f"{bad} of {distance.size} distances are not finite")
     order = np.argsort(distance)
     first = np.flatnonzero(np.diff(distance[order], prepend=-np.inf))
-    hits, squared = (np.add.reduceat(x, first) if x.size else x for x in (chance[order], np.square(chance[order])))
+    hits, squared = (
+        np.add.reduceat(x, first) if x.size else x
+        for x in (chance[order], np.square(chance[order]))
+    )
     size = np.diff(first, append=distance.size).astype(float)
     return Ranking(hits, size, first.astype(float), float(matches), float(distance.size), squared)
 
@@ -142,7 +143,9 @@ def rank_counted(
     hits = np.where(first, equal.sum(axis=2), 0).astype(float)
     place = np.argmax(equal, axis=2)
     size = np.where(first, hits + tied, 0)
-    return Ranking(hits, size, np.where(first, place + nearer, 0.0), float(matched.shape[1]), np.nan)
+    return Ranking(
+        hits, size, np.where(first, place + nearer, 0.0), float(matched.shape[1]), np.nan
+    )
 
 
 def average_precision(ranking: Ranking) -> Float[np.ndarray, "*rankings"] | float:

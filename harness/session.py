@@ -1,4 +1,4 @@
-"""What the commands do: names become models and protocols, work shows its progress, records are kept."""
+"""What the commands do: names become models and protocols, progress is shown, records are kept."""
 
 import inspect
 import logging
@@ -81,17 +81,13 @@ def evaluate(
     log.info("records are in %s; `harness leaderboard` makes tables of them", folder)
 
 
-def export(
-    spec: str, name: str, given: Options, out: Path, device: str, batch_size: int
-) -> None:
+def export(spec: str, name: str, given: Options, out: Path, device: str, batch_size: int) -> None:
     """Write the vectors of a protocol's patches in the official CSV form."""
     model = plugins.model(spec, device=device)
     dataset = make_protocol(protocol_names(name)[0], given).dataset
     cache = VectorCache(home.cache("vectors"))
     with progress(f"{model.name}: patches described", len(dataset)) as advance:
-        export_vectors(
-            model, dataset, out, cache=cache, batch_size=batch_size, progress=advance
-        )
+        export_vectors(model, dataset, out, cache=cache, batch_size=batch_size, progress=advance)
     log.info("vectors are in %s", out)
 
 
@@ -108,7 +104,8 @@ def check(model: str | None, protocol: str | None, given: Options, device: str) 
     for name in protocol_names(protocol) if protocol else ():
         laws += contracts.check_protocol(make_protocol(name, given))
     for law in laws:
-        print(f"{'kept  ' if law.passed else 'BROKEN'}  {law.name}{f': {law.detail}' * bool(law.detail)}")
+        detail = f": {law.detail}" if law.detail else ""
+        print(f"{'kept  ' if law.passed else 'BROKEN'}  {law.name}{detail}")
     return all(law.passed for law in laws)
 
 
@@ -175,7 +172,12 @@ def _literal(text: str) -> object:
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Any]:
     """A bar on stderr with the time that is left."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done: bar.advance(task, done)

@@ -17,7 +17,7 @@ def interval(
 
     Args:
         statistic: how often each scene was drawn -> its value, for many draws at once.
-        scenes: how many there are. Below about 10 the interval is too narrow, as with any bootstrap.
+        scenes: how many there are. Below about 10 the interval is too narrow: a bootstrap is.
     """
     if scenes < 2:
         return None

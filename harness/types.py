@@ -44,6 +44,7 @@ class Dataset:
     complete: bool = True  # False where the user allowed parts to be missing
 
     def __len__(self) -> int:
+        """Patches in all."""
         return len(self.point)
 
     @cached_property

@@ -4,7 +4,7 @@ import numpy as np
 
 from protocols.phototour.writer import write_scene
 
-TEST = "m50_100000_100000_0.txt"
+TEST = "m50_60_60_0.txt"
 
 
 def made_patches(n, seed=0):

@@ -77,7 +77,13 @@ def test_whitening_is_a_protocol_of_its_own(run, small, tmp_path):
         "    return patches.reshape(len(patches), -1)[:, :8].astype(np.float32)\n"
     )
     evaluate(
-        run, small, tmp_path, "--set", "pcapl=true", model=f"{mean}:rows", protocol="hpatches/matching"
+        run,
+        small,
+        tmp_path,
+        "--set",
+        "pcapl=true",
+        model=f"{mean}:rows",
+        protocol="hpatches/matching",
     )
     (record,) = results.load(tmp_path / "results")
     assert record.protocol.name == "hpatches+pcapl/matching"
@@ -86,9 +92,7 @@ def test_whitening_is_a_protocol_of_its_own(run, small, tmp_path):
 
 def test_partial_data_make_a_record_but_no_table(run, tmp_path):
     small = write_set(tmp_path / "small", {"v_one": 7}, splits=SPLITS)
-    status, out, err = evaluate(
-        run, small, tmp_path, "--allow-partial", protocol="hpatches/matching"
-    )
+    status, out, _ = evaluate(run, small, tmp_path, "--allow-partial", protocol="hpatches/matching")
     assert status == 0
     assert "PARTIAL" in out
     assert not results.load(tmp_path / "results")[0].data.complete
@@ -112,7 +116,10 @@ def test_leaderboards_are_made_from_records(run, small, tmp_path):
     [
         (["--model", "rootsitf", "--protocol", "hpatches"], "did you mean 'rootsift'?"),
         (["--model", "pixels", "--protocol", "hpatchs"], "did you mean 'hpatches'?"),
-        (["--model", "pixels", "--protocol", "hpatches/matchin"], "did you mean 'hpatches/matching'?"),
+        (
+            ["--model", "pixels", "--protocol", "hpatches/matchin"],
+            "did you mean 'hpatches/matching'?",
+        ),
         (
             ["--model", "pixels", "--protocol", "hpatches", "--set", "pcpl=true"],
             "no option named 'pcpl'; did you mean 'pcapl'?",
@@ -224,7 +231,7 @@ def test_an_unknown_file_of_weights_is_refused(run, tmp_path):
 
 @pytest.mark.data
 def test_published_tfeat_weights_can_be_added_and_evaluated(run, shared, tmp_path):
-    status, out, _ = run("weights", "add", shared / "checkpoints/tfeat/tfeat-liberty.params")
+    status, _, _ = run("weights", "add", shared / "checkpoints/tfeat/tfeat-liberty.params")
     assert status == 0
     status, _, _ = evaluate(
         run, shared / "hpatches/mini", tmp_path, model="tfeat.liberty", protocol="hpatches/matching"

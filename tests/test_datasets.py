@@ -1,8 +1,10 @@
 """The registry of published sets, and how they are fetched, kept and verified."""
 
 import hashlib
+import itertools
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -19,10 +21,11 @@ from harness.download import Copy
 
 FILES = {
     "info.txt": b"0 0\n0 0\n1 0\n",
-    "patches0000.bmp": bytes(range(256)) * 200,
+    "patches0000.bmp": random.Random(0).randbytes(200_000),
     "m50/one.txt": b"0 0 0 1 0 0\n",
 }
 WRAPPED = {f"toy-release/{name}": body for name, body in FILES.items()}
+NUMBERS = itertools.count()  # of modules: Python imports one of a name only once
 HEAVY = {"numpy", "torch", "cv2", "pandas", "pydantic", "rich.progress", "skimage", "scipy"}
 
 
@@ -50,12 +53,9 @@ def installed(home, tmp_path, monkeypatch):
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: toysets\nVersion: 1.0\n")
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setenv("PYTHONPATH", str(folder))
-    number = 0
 
     def install(*parts, name="toy/set", needs=("patches*.bmp", "info.txt")):
-        nonlocal number
-        number += 1
-        module = f"toysets_{os.getpid()}_{id(folder)}_{number}"
+        module = f"toysets_{next(NUMBERS)}"
         row = Source(name, "Toy", "https://example.org", parts, "CC0", "Nobody", {"toy": needs})
         (folder / f"{module}.py").write_text(
             f"from harness.datasets import *\nfrom harness.datasets import Part, Source\n"

@@ -16,7 +16,9 @@ def test_its_shapes_agree(distance):
     a, b = VECTORS[distance.name][:20], VECTORS[distance.name][20:]
     cross = distance.cross(a, b)
     rows = np.arange(20)
-    paired = distance.paired(np.concatenate([a, b]), rows.repeat(40), np.tile(np.arange(20, 60), 20))
+    paired = distance.paired(
+        np.concatenate([a, b]), rows.repeat(40), np.tile(np.arange(20, 60), 20)
+    )
     np.testing.assert_allclose(cross, paired.reshape(20, 40), rtol=1e-5)
     assert np.abs(distance.propose(a, b) - cross).max() <= distance.rounding(a, b) + 1e-6
 

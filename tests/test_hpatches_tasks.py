@@ -57,7 +57,8 @@ def test_made_files_are_made_once(root):
 def test_queries_are_no_distractors_and_nothing_stands_twice(root):
     task, _ = tasks.retrieval(open_set(root, "a"))
     queries, distractors = (
-        set(zip(t.s.tolist(), t.idx.tolist(), strict=True)) for t in (task.queries, task.distractors)
+        set(zip(t.s.tolist(), t.idx.tolist(), strict=True))
+        for t in (task.queries, task.distractors)
     )
     assert not queries & distractors
     assert len(queries) == len(task.queries.s)
@@ -134,7 +135,7 @@ def test_all_official_files_are_known_by_hash():
 @pytest.mark.data
 @pytest.mark.parametrize("split", ["a", "b", "c", "illum", "view", "full"])
 def test_the_recipe_for_retrieval_draws_the_official_files(shared, split):
-    """Flat patches are unknown without the images: what was kept must be a part of what is drawn."""
+    """Flat patches are unknown without the images: what was kept must be part of what is drawn."""
     import json
 
     lengths = {s: low for s, (low, high) in OFFICIAL["lengths"].items()}

@@ -78,10 +78,8 @@ def test_other_contents_under_one_name_are_an_error():
 
 
 def test_other_weights_under_one_name_are_an_error():
-    with pytest.raises(ValueError, match="can't share a table.*weights"):
-        leaderboard.boards(
-            [*measured("a"), *measured("a", tasks=("matching",), weights="0" * 64)]
-        )
+    with pytest.raises(ValueError, match=r"can't share a table.*weights"):
+        leaderboard.boards([*measured("a"), *measured("a", tasks=("matching",), weights="0" * 64)])
 
 
 def test_percent_stands_only_in_the_table_to_read():

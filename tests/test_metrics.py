@@ -166,7 +166,9 @@ def test_the_three_ways_to_rank_agree(drawn):
     if not match.any():
         match[0] = True
     one = trapezoid_average_precision(rank(match, distance))
-    two = trapezoid_average_precision(rank_uncertain(match.astype(float), distance, int(match.sum())))
+    two = trapezoid_average_precision(
+        rank_uncertain(match.astype(float), distance, int(match.sum()))
+    )
     matched, others = np.sort(distance[match])[None], np.sort(distance[~match])[None]
     nearer = count_below(others, matched, "left")
     upto = count_below(others, matched, "right")

@@ -47,7 +47,10 @@ def write(root: Path) -> list[Path]:
     written = []
     for board in boards(results.load(root)):
         folder = root / board.family / board.data / board.split
-        for name, text in (("leaderboard.csv", to_csv(board)), ("leaderboard.md", to_markdown(board))):
+        for name, text in (
+            ("leaderboard.csv", to_csv(board)),
+            ("leaderboard.md", to_markdown(board)),
+        ):
             atomic.write_text(folder / name, text)
             written.append(folder / name)
     return written
@@ -60,9 +63,7 @@ def boards(records: Iterable[Record]) -> list[Board]:
         if record.data.complete:
             family = record.protocol.name.partition("/")[0]
             groups[family, record.data.name, record.data.split].append(record)
-    return [
-        Board(*key, rows=_rows(_comparable(group))) for key, group in sorted(groups.items())
-    ]
+    return [Board(*key, rows=_rows(_comparable(group))) for key, group in sorted(groups.items())]
 
 
 def to_csv(board: Board) -> str:
@@ -71,7 +72,9 @@ def to_csv(board: Board) -> str:
     lines = csv.writer(out, lineterminator="\n")
     facts = ("model", "dim", "distance", "seen_in_training", "weights", "data_sha256")
     bounds = [name for name in board.columns if any(name in _intervals(row) for row in board.rows)]
-    lines.writerow([*facts, *board.columns, *(f"{n} {end}" for n in bounds for end in ("low", "high"))])
+    lines.writerow(
+        [*facts, *board.columns, *(f"{n} {end}" for n in bounds for end in ("low", "high"))]
+    )
     for row in board.rows:
         model, scores, intervals = row[0].model, _scores(row), _intervals(row)
         seen = any(record.data.seen_in_training for record in row)

@@ -102,8 +102,8 @@ def open_set(
         found = sum(folder.is_dir() for folder in patches.iterdir())
         some = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
         message = (
-            f"{patches} lacks {len(missing)} of {len(wanted)} sequences of split {split!r} ({some});"
-            f" it has {found} folders"
+            f"{patches} lacks {len(missing)} of {len(wanted)} sequences of split {split!r}"
+            f" ({some}); it has {found} folders"
         )
         if not allow_partial or len(missing) == len(wanted):
             raise FileNotFoundError(
@@ -125,7 +125,7 @@ def open_set(
     return replace(opened, dataset=dataset, test=test, train=train, tasks=tasks)
 
 
-def _checked(root: Path, patches: Path, wanted: list[tuple[str, Sequence[str]]]) -> HPatches:
+def _checked(root: Path, patches: Path, wanted: Sequence[tuple[str, Sequence[str]]]) -> HPatches:
     """The set of all wanted strips, as one data set that has no name yet."""
     strips = [patches / sequence / f"{strip}.png" for sequence, names in wanted for strip in names]
     log.info("checking %d strips of %s", len(strips), root)
@@ -134,8 +134,9 @@ def _checked(root: Path, patches: Path, wanted: list[tuple[str, Sequence[str]]])
     lengths: dict[str, int] = {}
     widths = {check.width for check in checks.values()}
     if len(widths) > 1:
-        examples = {check.width: file for file, check in checks.items()}
-        raise ValueError(f"{root} mixes patch widths: {', '.join(f'{w} in {f}' for w, f in sorted(examples.items()))}")
+        found = {check.width: file for file, check in checks.items()}
+        examples = ", ".join(f"{width} in {file}" for width, file in sorted(found.items()))
+        raise ValueError(f"{root} mixes patch widths: {examples}")
     blocks: list[Block] = []
     points: list[np.ndarray] = []
     offsets = np.full((len(wanted), len(STRIPS)), -1)
@@ -234,7 +235,9 @@ def _folders(root: Path) -> tuple[Path, Path | None]:
 def _splits(patches: Path, tasks: Path | None) -> dict[str, _Split]:
     file = tasks / "splits.json" if tasks else None
     if file is None or not file.is_file():
-        everything = sorted(f.name for f in patches.iterdir() if f.is_dir() and any(f.glob("*.png")))
+        everything = sorted(
+            f.name for f in patches.iterdir() if f.is_dir() and any(f.glob("*.png"))
+        )
         return {"full": _Split(tuple(everything), ())}
     try:
         return {
@@ -266,7 +269,9 @@ def _name(
         if (folder / "dataset.json").is_file():
             return str(json.loads((folder / "dataset.json").read_text())["name"])
     bounds = OFFICIAL["lengths"]
-    real = all(low <= n <= high for s, n in lengths.items() for low, high in [bounds.get(s, (0, 0))])
+    real = all(
+        low <= n <= high for s, n in lengths.items() for low, high in [bounds.get(s, (0, 0))]
+    )
     listed = hashlib.sha256("\n".join(sorted(asked)).encode()).hexdigest()
     if real and listed == OFFICIAL["split_test_sha256"].get(split):
         return "hpatches"

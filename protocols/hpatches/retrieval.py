@@ -64,7 +64,9 @@ def _score(
         own = [precision for (n, _), precision in zip(parts, found, strict=True) if n == number]
         precision = np.concatenate(own)
         queries.append(len(precision))
-        scene = scenes[opened.test[number]] = dict(zip(names, precision.mean(0).tolist(), strict=True))
+        scene = scenes[opened.test[number]] = dict(
+            zip(names, precision.mean(0).tolist(), strict=True)
+        )
         scene["map"] = float(precision.mean())
     values = {
         name: float(np.average([own[name] for own in scenes.values()], weights=queries))
@@ -113,9 +115,8 @@ def _average_precisions(
         ranking = rank_counted(matched.reshape(-1, POSITIVES), *(
             count.reshape(-1, POSITIVES) for count in (nearer, upto - nearer)
         ))  # fmt: skip
-        precision[:, :, place] = trapezoid_average_precision(
-            ranking.with_ties(ties)
-        ).reshape(len(query), -1)
+        found = trapezoid_average_precision(ranking.with_ties(ties))
+        precision[:, :, place] = np.reshape(found, (len(query), -1))
     return precision.reshape(len(query), -1)
 
 

@@ -93,7 +93,7 @@ def sorted_by_sequence(positive: Pairs, intra: Pairs, inter: Pairs) -> Verificat
     if not np.array_equal(positive.s1, intra.s1) or not np.array_equal(positive.s1, inter.s1):
         raise ValueError("the three verification files differ in s1: they don't belong together")
     place = np.argsort(positive.s1, kind="stable")
-    return Verification(*(pairs.take(place) for pairs in (positive, intra, inter)), place)
+    return Verification(positive.take(place), intra.take(place), inter.take(place), place)
 
 
 def retrieval(opened: HPatches) -> tuple[Retrieval, Dataset]:
@@ -116,9 +116,7 @@ def matching(opened: HPatches) -> tuple[None, Dataset]:
     return None, replace(opened.dataset, truth=truth)
 
 
-def _files(
-    opened: HPatches, names: Sequence[str], write: Writer
-) -> tuple[list[Path], Dataset]:
+def _files(opened: HPatches, names: Sequence[str], write: Writer) -> tuple[list[Path], Dataset]:
     """The task files of a split, and the data set with their hash and, if need be, a suffix."""
     dataset = opened.dataset
     wanted = [name.format(dataset.split) for name in names]
@@ -150,12 +148,12 @@ def _git_blob(content: bytes) -> str:
 
 
 def _read(file: Path, opened: HPatches, form: type[Table]) -> Table:
-    """One task file as numbers; rows of sequences that the user allowed to be missing are left out."""
+    """One task file as numbers; rows of sequences that may be missing and are, are left out."""
     columns = [column.name for column in fields(form)]
     sequences = [column for column in columns if column[0] == "s"]
     types = {column: "category" if column in sequences else "int32" for column in columns}
     try:
-        table = pd.read_csv(file, dtype=types)  # type: ignore[call-overload]
+        table = pd.read_csv(file, dtype=types)
     except (ValueError, OSError) as error:
         raise ValueError(f"{file} can't be read as a task file: {error}") from error
     if set(table.columns) != set(columns):
@@ -206,7 +204,7 @@ def _generated(opened: HPatches, names: Sequence[str], write: Writer) -> list[Pa
 
 def _write_verification(opened: HPatches, files: Sequence[Path]) -> None:
     """Draw in the official order: sequences, indices, types, then the other sequence and index."""
-    random = np.random.RandomState(SEED)  # noqa: NPY002 - the official files come from this stream
+    random = np.random.RandomState(SEED)  # legacy: the official files come from it
     test = np.array(opened.test)
     pairs = min(PAIRS, 50 * sum(opened.lengths[s] for s in opened.test))
     s = random.choice(test, pairs)
@@ -216,12 +214,14 @@ def _write_verification(opened: HPatches, files: Sequence[Path]) -> None:
     other_idx = np.array([random.randint(opened.lengths[k]) for k in other])
     second = {"pos": (s, idx[:, 0]), "neg_intra": (s, idx[:, 1]), "neg_inter": (other, other_idx)}
     for file, (s2, idx2) in zip(files, second.values(), strict=True):
-        _write(file, {"s1": s, "t1": t[:, 0], "idx1": idx[:, 0], "s2": s2, "t2": t[:, 1], "idx2": idx2})
+        _write(
+            file, {"s1": s, "t1": t[:, 0], "idx1": idx[:, 0], "s2": s2, "t2": t[:, 1], "idx2": idx2}
+        )
 
 
 def _write_retrieval(opened: HPatches, files: Sequence[Path]) -> None:
-    """Draw queries, then distractors; drop flat patches, repetitions, and queries among distractors."""
-    random = np.random.RandomState(SEED)  # noqa: NPY002 - as above
+    """Draw queries, then distractors; drop flat patches, repetitions, queries as distractors."""
+    random = np.random.RandomState(SEED)
     test = np.array(opened.test)
     patches = sum(opened.lengths[s] for s in opened.test)
     queries = min(QUERIES, patches // 2)

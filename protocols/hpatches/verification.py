@@ -58,8 +58,7 @@ def _score(
         return _distances(opened, getattr(task, kind), described, noise)
 
     def judge(case: tuple[str, str]) -> _Found:
-        noise, kind = case
-        matched, unmatched = measured[noise, "positive"], measured[case]
+        matched, unmatched = measured[case[0], "positive"], measured[case]
         return _judged(matched, unmatched, task.positive.s1, first, len(opened.test), official)
 
     every = [(noise, kind) for noise in NOISES for kind in ("positive", "inter", "intra")]
@@ -132,7 +131,9 @@ def _histograms(
     sequences: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Matches and others by sequence of the first patch and by distance, in bins of like count."""
-    edges = np.unique(np.quantile(np.concatenate([matched[::97], unmatched[::97]]), np.linspace(0, 1, BINS)))
+    edges = np.unique(
+        np.quantile(np.concatenate([matched[::97], unmatched[::97]]), np.linspace(0, 1, BINS))
+    )
     found = []
     for distance, number in ((matched[first], sequence[first]), (unmatched, sequence)):
         cell = number * (len(edges) + 1) + np.searchsorted(edges, distance)

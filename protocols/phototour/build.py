@@ -106,8 +106,8 @@ def build(
     images: Path,
     out: Path,
     *,
-    model: Path | None = None,
-    database: Path | None = None,
+    model: Path | str | None = None,
+    database: Path | str | None = None,
     name: str | None = None,
     frames: str | None = None,
     max_patches: int | None = None,
@@ -142,10 +142,6 @@ def build(
         ValueError: if images are missing or unreadable, or COLMAP can't put two together.
         FileExistsError: if there is something in `out`.
     """
-    # From the command line everything comes as text.
-    model, database = (None if path is None else Path(path) for path in (model, database))
-    max_patches = None if max_patches is None else int(max_patches)
-    threads, seed = int(threads), int(seed)
     if frames not in (None, *HOW):
         raise ValueError(f"frames is {frames!r}: give {' or '.join(HOW)}")
     out = out.absolute()
@@ -156,7 +152,7 @@ def build(
     if model is None:
         base = _reconstruct(images, listed, work, shared_camera, seed, threads)
     else:
-        base = _given(model, database)
+        base = _given(Path(model), None if database is None else Path(database))
     seen = observations.read(base.model, base.database)
     photographs.check_names(seen.images, images, listed, base.model)
     how = frames or ("projected" if seen.keypoint is None else "detected")

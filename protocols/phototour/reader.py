@@ -88,6 +88,9 @@ def read_scene(folder: Path) -> Scene:
             f"{folder} has {len(files)} tiles, and {lines}, which {-(-len(point) // TILE)} tiles"
             f" would hold: the text is cut off, or tiles of another scene lie there; {AGAIN}"
         )
+    interest = folder / "interest.txt"
+    if interest.is_file() and (count := _lines(interest)) != len(point):
+        raise ValueError(f"{interest} has {count} lines, and {lines}: one is cut off; {AGAIN}")
     return Scene(folder.resolve().name, folder, point, tuple(_tile(file) for file in files))
 
 
@@ -104,6 +107,9 @@ def read_pairs(scene: Scene, name: str | None = None) -> Pairs:
         raise FileNotFoundError(f"{file} is missing; {scene.folder} has {others or 'no such list'}")
     column = _whole(_table(file, 5)[:, [0, 3, 1, 4]], file)
     rows, points = column[:, :2], column[:, 2:]
+    named = re.fullmatch(r"m50_(\d+)_\1_\d+\.txt", file.name)
+    if named and len(rows) < int(named[1]):
+        raise ValueError(f"{file} has {len(rows)} of {named[1]} lines: it is cut off; {AGAIN}")
     outside = np.flatnonzero(((rows < 0) | (rows >= len(scene))).any(axis=1))
     if outside.size:
         raise ValueError(
@@ -131,12 +137,10 @@ def read_reference_images(scene: Scene) -> Rows:
 
     Raises:
         FileNotFoundError: if the scene has no interest.txt.
-        ValueError: if it is cut off, or has not a line for each patch.
+        ValueError: if it is cut off.
     """
     file = scene.folder / "interest.txt"
     image = _whole(_table(file, 1)[:, 0], file)
-    if len(image) != len(scene):
-        raise ValueError(f"{file} has {len(image)} lines, info.txt has {len(scene)}; {AGAIN}")
     return image
 
 
@@ -259,6 +263,11 @@ def _table(file: Path, columns: int) -> np.ndarray:
     if not len(found) or found.shape[1] < columns or not np.isfinite(found).all():
         raise ValueError(_fault(file, text, columns))
     return found
+
+
+def _lines(file: Path) -> int:
+    """How many there are, blank ones left out."""
+    return sum(not line.isspace() for line in file.read_bytes().splitlines() if line)
 
 
 def _fault(file: Path, text: bytes, columns: int) -> str:
