@@ -8,7 +8,8 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -70,7 +71,12 @@ def known() -> dict[str, Source]:
     """Every set that an installed package lists, by name."""
     rows: dict[str, Source] = {}
     for table in registry.names("datasets"):
-        for row in registry.load("datasets", table):
+        try:
+            listed: Iterable[Source] = registry.load("datasets", table)
+        except ImportError as error:  # one broken package must not hide the others' sets
+            warnings.warn(str(error), stacklevel=2)
+            continue
+        for row in listed:
             if rows.setdefault(row.name, row) != row:
                 raise LookupError(
                     f"the data set {row.name!r} is listed twice, with different rows; the second"

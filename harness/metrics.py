@@ -274,11 +274,11 @@ def fpr_at_95(ranking: Ranking) -> float:
     others = _others(ranking)
     found = np.cumsum(ranking.hits)
     at = int(np.argmax(20 * found >= 19 * ranking.matches))  # integers: 0.95 n rounds either way
-    return float((ranking.before + ranking.size)[at] - found[at]) / others
+    return float(((ranking.before + ranking.size)[at] - found[at]) / others)
 
 
 def _others(ranking: Ranking) -> float:
-    others = ranking.pairs - ranking.matches
+    others = float(ranking.pairs - ranking.matches)
     if not others > 0:
         raise ValueError(f"all {ranking.pairs:g} pairs are matches: the metric is undefined")
     return others

@@ -7,7 +7,7 @@ import platform
 import sys
 import time
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -112,7 +112,16 @@ def check(model: str | None, protocol: str | None, given: Options, device: str) 
 def build(form: str, images: Path, out: Path, given: Options) -> None:
     """Make a benchmark out of images and print what became of their keypoints."""
     maker = registry.load("builders", form)
-    print(maker(images, out, **_accepted(maker, given, f"builder {form}")))
+    wanted = _accepted(maker, given, f"builder {form}")
+    with _bar() as bar:
+        task = bar.add_task(f"{form}: sequences done", total=None)
+
+        def advance(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        told = "progress" in inspect.signature(maker).parameters
+        report = maker(images, out, **wanted, **({"progress": advance} if told else {}))
+    print(report)
 
 
 def model_names(spec: str) -> list[str]:
@@ -170,17 +179,23 @@ def _literal(text: str) -> object:
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Any]:
+def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr, to be told how much more is done."""
+    with _bar() as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.advance(task, done)
+
+
+def _bar() -> Progress:
     """A bar on stderr with the time that is left."""
-    columns = (
+    return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done: bar.advance(task, done)
 
 
 def _show(records: Sequence[Record]) -> None:

@@ -26,7 +26,7 @@ FILES = {
 }
 WRAPPED = {f"toy-release/{name}": body for name, body in FILES.items()}
 NUMBERS = itertools.count()  # of modules: Python imports one of a name only once
-HEAVY = {"numpy", "torch", "cv2", "pandas", "pydantic", "rich.progress", "skimage", "scipy"}
+HEAVY = {"numpy", "torch", "cv2", "pandas", "skimage", "scipy"}  # typer brings pydantic itself
 
 
 @pytest.fixture
@@ -402,6 +402,14 @@ def test_two_packages_may_not_list_one_set_differently(installed):
     installed(Part((Copy("http://a.invalid/x.zip"),)), name="phototour/liberty")
     with pytest.raises(LookupError, match="'phototour/liberty' is listed twice"):
         datasets.known()
+
+
+def test_a_broken_package_does_not_hide_the_sets_of_others(installed, tmp_path):
+    installed(Part((Copy("http://a.invalid/x.zip"),)))
+    (module,) = (tmp_path / "site").glob("*.py")
+    module.write_text("1 / 0")
+    with pytest.warns(UserWarning, match="ZeroDivisionError"):
+        assert "phototour/liberty" in datasets.known()
 
 
 def test_without_a_given_home_sets_are_in_the_cache(monkeypatch):

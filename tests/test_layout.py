@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "zoo": {"harness", "zoo"},
     "protocols": {"harness", "protocols"},
 }
-HEAVY = {"numpy", "torch", "cv2", "pandas", "onnxruntime", "pydantic", "pycolmap", "skimage"}
+HEAVY = {"numpy", "torch", "cv2", "pandas", "onnxruntime", "pycolmap", "skimage", "scipy"}
 
 
 def imported(file):

@@ -1,4 +1,4 @@
-"""Scenes made from photographs: of planes with known cameras, and, with -m data, of a real place."""
+"""Scenes made from photographs: of planes with known cameras; with -m data, of a real place."""
 
 import json
 import logging
@@ -154,7 +154,9 @@ def keypoints(view, scale, angle):
     x, y = ((view.project(xyz + step * d) - middle) / step for d in (along, across))
     pixels = scale * np.sqrt(np.abs(x[:, 0] * y[:, 1] - x[:, 1] * y[:, 0]))
     # The rotation nearest to the affine map.
-    return np.c_[middle, pixels, np.arctan2(x[:, 1] - y[:, 0], x[:, 0] + y[:, 1])].astype(np.float32)
+    return np.c_[middle, pixels, np.arctan2(x[:, 1] - y[:, 0], x[:, 0] + y[:, 1])].astype(
+        np.float32
+    )
 
 
 def write_database(file, columns):
@@ -198,8 +200,9 @@ def files(folder):
 
 def test_patches_of_a_point_look_alike_from_a_bare_model(book, model, tmp_path):
     report = build(book, tmp_path / "book", model=model)
-    assert report.correlation["matches"] > 0.9
-    assert report.correlation["non-matches"] < 0.3
+    # Wide patches, of a book seen under angles up to 36 degrees apart.
+    assert report.correlation["matches"] > 0.6
+    assert abs(report.correlation["non-matches"]) < 0.1
     about = json.loads((tmp_path / "book" / "dataset.json").read_text())
     assert about["parameters"]["frames"] == "projected"
     assert about["name"] == report.name == "phototour-book"
@@ -209,7 +212,7 @@ def test_patches_of_a_point_look_alike_where_keypoints_are_known(book, known, tm
     report = build(book, tmp_path / "book", model=known)
     about = json.loads((tmp_path / "book" / "dataset.json").read_text())
     assert about["parameters"]["frames"] == "detected"
-    assert report.correlation["matches"] > 0.9  # one view is turned by 90 degrees
+    assert report.correlation["matches"] > 0.8  # one view is turned by 90 degrees
     assert report.fit > 0.95
     assert report.offset_px < 0.01
 
@@ -302,6 +305,14 @@ def test_the_same_model_and_seed_give_the_same_bytes(book, known, tmp_path):
     assert files(tmp_path / "a") == files(tmp_path / "b")
 
 
+def test_the_database_is_only_read(book, known, tmp_path):
+    file = tmp_path / "project" / "database.db"
+    before = file.read_bytes()
+    build(book, tmp_path / "book", model=known)
+    assert file.read_bytes() == before
+    assert {path.name for path in file.parent.iterdir()} == {"database.db", "sparse"}
+
+
 def test_another_seed_gives_other_pairs_of_the_same_patches(book, known, tmp_path):
     for seed in (1, 2):
         build(book, tmp_path / str(seed) / "book", model=known, seed=seed)
@@ -379,46 +390,56 @@ def test_correlation_is_blind_to_brightness_and_contrast():
     assert correlation(a, np.full_like(a, 7)).tolist() == [0] * 5
 
 
-def test_colmap_is_run_where_no_model_is_given(book, tmp_path):
-    report = build(book, tmp_path / "book")
-    assert report.registered == 4
-    assert report.correlation["matches"] > 0.8
-    assert report.correlation["non-matches"] < 0.4
-    assert {path.name for path in tmp_path.iterdir()} == {"book"}
-    # What it made serves again.
-    again = build(book, tmp_path / "again", model=tmp_path / "book" / "colmap" / "sparse")
-    assert again.tally == report.tally
-    assert (tmp_path / "again" / "patches0000.bmp").read_bytes() == (
-        tmp_path / "book" / "patches0000.bmp"
-    ).read_bytes()
+@pytest.fixture(scope="module")
+def by_colmap(book, tmp_path_factory):
+    """The report on a scene for which COLMAP was run, where it was interrupted on other images."""
+    folder = tmp_path_factory.mktemp("by_colmap")
+    work = folder / ".book.colmap"
+    (work / "sparse").mkdir(parents=True)
+    (work / "database.db").write_text("of other images")
+    (work / "request.json").write_text("of other images")
+    return build(book, folder / "book")
+
+
+def test_colmap_is_run_where_no_model_is_given(by_colmap):
+    assert by_colmap.registered == by_colmap.images == 4
+    assert by_colmap.correlation["matches"] > 0.8
+    assert by_colmap.correlation["non-matches"] < 0.4
+
+
+def test_a_reconstruction_is_kept_in_the_scene_alone(by_colmap):
+    assert [path.name for path in by_colmap.folder.parent.iterdir()] == ["book"]
+    assert {path.name for path in (by_colmap.folder / "colmap").iterdir()} >= {
+        "database.db",
+        "sparse",
+    }
+
+
+def test_a_reconstruction_serves_again(book, by_colmap, tmp_path):
+    again = build(book, tmp_path / "book", model=by_colmap.folder / "colmap" / "sparse")
+    assert again.tally == by_colmap.tally
+    one, two = files(by_colmap.folder), files(tmp_path / "book")
+    assert two.pop("dataset.json") != one["dataset.json"]  # says what it was made from
+    assert all(one[name] == two[name] for name in two)
 
 
 def test_a_build_that_was_stopped_goes_on(book, tmp_path, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched:
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(pycolmap, "incremental_mapping", stop)
-        with pytest.raises(KeyboardInterrupt):
-            build(book, tmp_path / "book")
-    assert not (tmp_path / "book").exists()
-    database = tmp_path / ".book.colmap" / "database.db"
-    with pycolmap.Database.open(database) as opened:
-        before = [opened.num_keypoints(), opened.num_matches()]
-    assert min(before) > 0
-    with monkeypatch.context() as patched:  # nothing in the images can be found any more
-        patched.setattr(pycolmap.SiftExtractionOptions, "max_num_features", 1, raising=False)
         build(book, tmp_path / "book")
-    with pycolmap.Database.open(tmp_path / "book" / "colmap" / "database.db") as opened:
-        assert [opened.num_keypoints(), opened.num_matches()] == before
-
-
-def test_other_images_start_the_reconstruction_over(book, tmp_path, monkeypatch):
-    work = tmp_path / ".book.colmap"
-    work.mkdir()
-    (work / "request.json").write_text("of other images")
-    (work / "sparse").mkdir()
-    assert build(book, tmp_path / "book").registered == 4
+    assert not (tmp_path / "book").exists()
+    with pycolmap.Database.open(tmp_path / ".book.colmap" / "database.db") as database:
+        marked = database.read_keypoints(1)
+        marked[:, 0] += 0.01
+        database.update_keypoints(1, marked)
+        matches = database.num_matches()
+    build(book, tmp_path / "book")
+    with pycolmap.Database.open(tmp_path / "book" / "colmap" / "database.db") as database:
+        np.testing.assert_array_equal(database.read_keypoints(1), marked)
+        assert database.num_matches() == matches > 0
 
 
 @pytest.mark.parametrize("at", ["tile", "text", "list"])
@@ -563,7 +584,7 @@ BAD = {
     with_a_model_without_points: "bare has no point that two images see",
     with_no_database: "database.db is not there",
     with_text_for_a_database: "can't be read as a database",
-    with_a_database_of_other_images: "other.db knows no image a.png",
+    with_a_database_of_other_images: "other.db has no keypoints of a.png",
     with_a_database_of_other_keypoints: "moved.db has other keypoints of a.png than",
     with_detected_frames_that_nobody_knows: "no scale and no direction",
     with_unknown_frames: "'upright': give detected or projected",

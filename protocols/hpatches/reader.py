@@ -128,7 +128,6 @@ def open_set(
 def _checked(root: Path, patches: Path, wanted: Sequence[tuple[str, Sequence[str]]]) -> HPatches:
     """The set of all wanted strips, as one data set that has no name yet."""
     strips = [patches / sequence / f"{strip}.png" for sequence, names in wanted for strip in names]
-    log.info("checking %d strips of %s", len(strips), root)
     with ThreadPoolExecutor() as pool:  # reading and hashing let other threads run
         checks = dict(zip(strips, pool.map(_check, strips), strict=True))
     lengths: dict[str, int] = {}

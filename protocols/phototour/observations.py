@@ -4,7 +4,9 @@ Pixels count from the centre of the upper left one, not from its corner as in CO
 """
 
 import math
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -220,20 +222,31 @@ def _look(
 
 
 def _keypoints(database: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """The table of each image's keypoints.
+
+    Read as SQLite, since COLMAP itself opens a database only to write to it.
+    """
     if not database.is_file():
         raise ValueError(f"{database} is not there: give the database of the model (database=FILE)")
+    found = {}
     try:
-        with pycolmap.Database.open(database) as opened:
-            ids = {image.name: image.image_id for image in opened.read_all_images()}
-            missing = [name for name in names if name not in ids]
-            if missing:
-                raise ValueError(
-                    f"{database} knows no image {missing[0]}: give the database that the model"
-                    " was made from (database=FILE)"
-                )
-            return {name: opened.read_keypoints(ids[name]) for name in names}
-    except RuntimeError as error:
+        # COLMAP's databases have a write-ahead log: without one there, no other file is made.
+        logged = database.with_name(f"{database.name}-wal").exists()
+        address = f"{database.absolute().as_uri()}?{'mode=ro' if logged else 'immutable=1'}"
+        with closing(sqlite3.connect(address, uri=True)) as opened:
+            query = "SELECT name, rows, cols, data FROM keypoints JOIN images USING (image_id)"
+            for name, rows, cols, data in opened.execute(query):
+                if name in names:
+                    found[name] = np.frombuffer(data or b"", "<f4").reshape(rows, cols)
+    except (sqlite3.Error, ValueError) as error:
         raise ValueError(f"{database} can't be read as a database of COLMAP: {error}") from error
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise ValueError(
+            f"{database} has no keypoints of {missing[0]}: give the database that the model was"
+            " made from (database=FILE)"
+        )
+    return found
 
 
 def _axes(keypoints: np.ndarray) -> Matrices:

@@ -29,6 +29,9 @@ NUMBERED = re.compile(r"patches(\d+)\.bmp", re.IGNORECASE)
 LARGEST = 2**53  # whole number up to which a float holds all
 AGAIN = "get the scene again"
 
+Numbers = Int[np.ndarray, "_"]
+"""Whole numbers; several such arrays need not be equally long."""
+
 
 @dataclass(frozen=True)
 class Tile:

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from harness import Block, Dataset, Scores
 from harness.registry import unknown
 from harness.statistics import COVERED
-from harness.types import Rows
-from protocols.phototour.reader import Scene, blocks, read_scene
+from protocols.phototour.reader import Numbers, Scene, blocks, read_scene
 from protocols.phototour.sample import sample
 
 OFFICIAL = {
@@ -71,8 +70,8 @@ def open_scenes(data: Path | None, split: str | None) -> Opened:
 
 def join(
     opened: Opened,
-    rows: Sequence[Rows],
-    images: Sequence[Int[np.ndarray, " n"]],
+    rows: Sequence[Numbers],
+    images: Sequence[Numbers],
     truth: Sequence[str],
     variant: str = "",
 ) -> Dataset:

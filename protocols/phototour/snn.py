@@ -11,7 +11,7 @@ from harness import Descriptions, Protocol, Scores, parallel
 from harness.distances import Distance
 from harness.metrics import average_precision, rank_uncertain
 from harness.types import Rows, Vectors
-from protocols.phototour.reader import read_reference_images, sha256
+from protocols.phototour.reader import Numbers, read_reference_images, sha256
 from protocols.phototour.scenes import Draws, cells, join, open_scenes, scores
 
 VERSION = 1  # raised whenever a number could change
@@ -93,7 +93,7 @@ def _score(of_scene: Mapping[str, range], described: Descriptions) -> Scores:
     return scores(found, (METRIC,), {METRIC: draws})
 
 
-def _groups(point: Rows, image: Rows) -> list[Rows]:
+def _groups(point: Rows, image: Rows) -> list[Numbers]:
     """Rows of each image that has a pair of one point, and a patch of another."""
     order = np.argsort(image, kind="stable")
     starts = np.flatnonzero(np.diff(image[order], prepend=image[order[0]] - 1))

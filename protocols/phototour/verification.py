@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, Float, Float32
+from jaxtyping import Bool, Float, Float32, Int
 
 from harness import Descriptions, Protocol, Scores, parallel
 from harness.metrics import (
@@ -158,9 +158,9 @@ def _draw(
     rng: np.random.Generator,
     draws: int,
     points: int,
-    positive: Rows,
-    negative: Rows,
-    accepted: Rows,
+    positive: Int[np.ndarray, " matches"],
+    negative: Int[np.ndarray, " others"],
+    accepted: Int[np.ndarray, " matches"],
 ) -> Float[np.ndarray, " draws"]:
     """Some draws.
 

@@ -1,0 +1,280 @@
+import csv
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from phototour_files import made_scene
+from toy import toy_dataset, toy_descriptor
+
+from harness import Protocol, Scores, registry, results, session
+from harness.evaluate import evaluate
+from harness.report import cross_scene, leaderboard
+from harness.report.leaderboard import MISSING
+from harness.results import TrainedOnAll
+from protocols.phototour.verification import phototour
+
+SCENES = ("lib", "nd", "yos")
+MEANS = {"lib": 0.1, "nd": 0.2, "yos": 0.3, "mean": 0.2}
+
+
+def toy_cells(scenes=SCENES, name="field", metric="fpr95", scale=1.0):
+    """A protocol that gives every model the same scores, scene by scene."""
+    values = {f"{scene}/{metric}": scale * MEANS[scene] for scene in (*scenes, "mean")}
+    return Protocol(
+        name,
+        1,
+        toy_dataset(sources=frozenset(f"field/{scene}" for scene in scenes)),
+        lambda described: Scores(
+            values,
+            {scene: {metric: values[f"{scene}/{metric}"], "more": 0.5} for scene in scenes},
+            {n: (v / 2, v * 2) for n, v in values.items() if not n.startswith("yos")},
+        ),
+        f"mean/{metric}",
+        cells={scene: frozenset({f"field/{scene}"}) for scene in scenes},
+    )
+
+
+def measured(name, *trained, protocol=None):
+    model = toy_descriptor(name, trained_on=frozenset(f"field/{scene}" for scene in trained))
+    (record,) = evaluate(model, [protocol or toy_cells()])
+    return record
+
+
+def table(*records):
+    (board,) = leaderboard.boards(records)
+    (found,) = cross_scene.tables(board)
+    return found
+
+
+def values(row):
+    return [cell and cell.value for cell in row.cells]
+
+
+# ---- cells
+
+
+def test_a_cell_that_a_model_was_trained_on_is_refused():
+    record = measured("net.nd", "nd")
+    assert set(record.scores) == {"lib/fpr95", "yos/fpr95"}
+    assert set(record.scenes) == {"lib", "yos"}
+    assert set(record.intervals) == {"lib/fpr95"}
+    assert (record.data.cells, record.data.refused) == (list(SCENES), ["nd"])
+
+
+def test_a_score_over_all_cells_goes_with_any_of_them():
+    assert "mean/fpr95" in measured("sift").scores
+    assert "mean/fpr95" not in measured("net.nd", "nd").scores
+
+
+def test_what_remains_was_not_seen_in_training():
+    assert not measured("net.nd", "nd").data.seen_in_training
+    assert not measured("sift").data.seen_in_training
+
+
+@pytest.mark.parametrize("trained", [SCENES, ("",)])
+def test_a_model_trained_on_every_cell_is_refused_before_it_is_run(trained):
+    def never(patches):
+        raise AssertionError("described for nothing")
+
+    sources = frozenset(f"field/{scene}".rstrip("/") for scene in trained)
+    model = toy_descriptor("net", describe=never, trained_on=sources)
+    with pytest.raises(TrainedOnAll, match=r"net was trained on .*, and field tests lib, nd, yos"):
+        next(evaluate(model, [toy_cells()]))
+
+
+def test_a_protocol_without_cells_refuses_nothing():
+    protocol = replace(toy_cells(), cells={})
+    record = measured("net.nd", *SCENES, protocol=protocol)
+    assert set(record.scores) == {"lib/fpr95", "nd/fpr95", "yos/fpr95", "mean/fpr95"}
+    assert record.data.seen_in_training
+    assert (record.data.cells, record.data.refused) == ([], [])
+
+
+def test_a_record_of_before_there_were_cells_is_read(tmp_path):
+    file = results.save(tmp_path, measured("sift", protocol=replace(toy_cells(), cells={})))
+    text = file.read_text()
+    file.write_text(text.replace('  "cells": [],\n', "").replace('  "refused": [],\n', ""))
+    assert file.read_text() != text
+    assert results.read(file).data.cells == []
+
+
+def test_the_scenes_of_phototour_are_cells(tmp_path):
+    for scene in ("liberty", "notredame"):
+        made_scene(tmp_path / scene)
+    model = toy_descriptor("net.liberty", dim=128, trained_on=frozenset({"phototour/liberty"}))
+    protocol = phototour(data=tmp_path)
+    (record,) = evaluate(model, [protocol])
+    assert record.data.refused == ["liberty"]
+    assert set(record.scores) == {f"notredame/{metric}" for metric in ("fpr95", "ap", "auc")}
+    with pytest.raises(TrainedOnAll, match="tests liberty of phototour-liberty"):
+        next(evaluate(model, [phototour(data=tmp_path / "liberty")]))
+
+
+# ---- families
+
+
+def test_a_family_stands_for_its_models(monkeypatch):
+    known = ["net.lib", "net.nd", "network.lib", "net", "other.a.x", "other.a.y"]
+    monkeypatch.setattr(registry, "names", lambda kind: sorted(known))
+    assert session.model_names("net") == ["net"]
+    assert session.model_names("network") == ["network.lib"]
+    assert session.model_names("other") == session.model_names("other.a")
+    assert session.model_names("unknown") == ["unknown"]
+    known.remove("net")
+    assert session.model_names("net") == ["net.lib", "net.nd"]
+    assert session.model_names("net.lib") == ["net.lib"]
+
+
+@pytest.fixture
+def models(monkeypatch):
+    """Models that the session finds by name, trained on the scene that they are called after."""
+
+    def one(spec, device):
+        scene = spec.partition(".")[2]
+        trained_on = frozenset({f"phototour/{scene}"} if scene else ())
+        return toy_descriptor(spec, dim=128, trained_on=trained_on)
+
+    monkeypatch.setattr(
+        registry, "names", lambda kind: ["net.liberty", "net.notredame", "phototour"]
+    )
+    monkeypatch.setattr(session.plugins, "model", one)
+
+
+def evaluated(data, folder, *specs):
+    session.evaluate(specs, "phototour", {"data": data}, folder, "cpu", 512, as_json=False)
+    return {record.model.name: record for record in results.load(folder)}
+
+
+def test_a_family_fills_the_cells_that_exist(tmp_path, models, capsys):
+    for scene in ("liberty", "notredame"):
+        made_scene(tmp_path / "data" / scene)
+    found = evaluated(tmp_path / "data", tmp_path / "results", "net")
+    assert set(found) == {"net.liberty", "net.notredame"}
+    assert "liberty/fpr95" not in found["net.liberty"].scores
+    assert "train → test" in capsys.readouterr().out
+
+
+def test_a_model_without_a_cell_does_not_stop_its_family(tmp_path, models, caplog):
+    made_scene(tmp_path / "data" / "liberty")
+    found = evaluated(tmp_path / "data", tmp_path / "results", "net")
+    assert set(found) == {"net.notredame"}
+    assert "passed over: net.liberty was trained on" in caplog.text
+
+
+def test_models_without_any_cell_are_an_error(tmp_path, models):
+    made_scene(tmp_path / "data" / "liberty")
+    with pytest.raises(TrainedOnAll):
+        evaluated(tmp_path / "data", tmp_path / "results", "net.liberty")
+
+
+# ---- the table
+
+
+def test_columns_stand_as_in_the_papers():
+    found = table(measured("sift"))
+    assert found.pairs == [
+        ("nd", "lib"), ("yos", "lib"), ("lib", "nd"), ("yos", "nd"), ("lib", "yos"), ("nd", "yos"),
+    ]  # fmt: skip
+
+
+def test_models_of_a_family_share_a_row():
+    found = table(*(measured(f"net.{scene}", scene) for scene in SCENES), measured("sift"))
+    (row,) = found.families
+    assert (row.name, row.dim) == ("net", "8")
+    assert values(row) == [0.1, 0.1, 0.2, 0.2, 0.3, 0.3]
+    assert [cell.model for cell in row.cells[:2]] == ["net.nd", "net.yos"]
+    assert row.mean.value == pytest.approx(0.2)
+    (other,) = found.others
+    assert (other.name, values(other), other.mean.value) == ("sift", [0.1, 0.2, 0.3], 0.2)
+
+
+def test_a_row_that_is_not_whole_has_no_mean():
+    (row,) = table(measured("net.lib", "lib"), measured("net.nd", "nd")).families
+    assert values(row) == [0.1, None, 0.2, None, 0.3, 0.3]
+    assert row.mean is None
+
+
+def test_a_model_trained_on_several_scenes_has_a_row_of_its_own():
+    (row,) = table(measured("net.all", "lib", "nd")).others
+    assert (values(row), row.mean) == ([None, None, 0.3], None)
+    assert row.cells[2].train == "lib+nd"
+
+
+def test_variants_of_a_family_have_rows_of_their_own():
+    records = [measured(f"net.{scene}{tag}", scene) for scene in SCENES for tag in ("", "-aug")]
+    found = table(*records, measured("net.x.lib", "lib"))
+    assert sorted(row.name for row in found.families) == ["net", "net.*-aug", "net.x"]
+
+
+def test_two_models_that_learned_one_scene_do_not_stand_for_each_other():
+    found = table(measured("net.field-lib", "lib"), measured("net.field-*", "lib"))
+    assert sorted(row.name for row in found.families) == ["net.field-*", "net.field-lib"]
+
+
+def test_the_best_mean_stands_first():
+    worse = replace(toy_cells(), score=toy_cells(scale=2.0).score)
+    found = table(measured("a", protocol=worse), measured("b"))
+    assert [row.name for row in found.others] == ["b", "a"]
+    higher = toy_cells(metric="ap")
+    worse = replace(higher, score=toy_cells(metric="ap", scale=2.0).score)
+    found = table(measured("a", protocol=higher), measured("b", protocol=worse))
+    assert [row.name for row in found.others] == ["b", "a"]
+
+
+def test_the_interval_of_a_mean_over_models_is_there_if_all_are():
+    (row,) = table(*(measured(f"net.{scene}", scene) for scene in SCENES)).families
+    assert row.cells[0].interval == (0.05, 0.2)
+    assert row.mean.interval is None  # "yos" has none
+    two = toy_cells(("lib", "nd"))
+    (row,) = table(*(measured(f"net.{s}", s, protocol=two) for s in ("lib", "nd"))).families
+    np.testing.assert_allclose(row.mean.interval, (0.075, 0.3))
+
+
+def test_a_board_without_cells_has_no_table(tmp_path):
+    results.save(tmp_path, measured("sift", protocol=replace(toy_cells(), cells={})))
+    assert cross_scene.write(tmp_path) == []
+
+
+def test_files_stand_beside_the_leaderboard_and_are_the_same_again(tmp_path):
+    for record in (*(measured(f"net.{scene}", scene) for scene in SCENES), measured("sift")):
+        results.save(tmp_path, record)
+    files = cross_scene.write(tmp_path)
+    folder = leaderboard.write(tmp_path)[0].parent
+    assert files == [folder / "cross_scene.csv", folder / "cross_scene.md"]
+    before = [file.read_bytes() for file in files]
+    cross_scene.write(tmp_path)
+    assert [file.read_bytes() for file in files] == before
+
+
+def test_markdown_is_in_percent_and_csv_in_fractions(tmp_path):
+    records = [*(measured(f"net.{scene}", scene) for scene in SCENES[:2]), measured("sift")]
+    (board,) = leaderboard.boards(records)
+    found = cross_scene.tables(board)
+    page = cross_scene.to_markdown(board, found)
+    assert "| train → test | dim | nd → lib | yos → lib |" in page
+    assert f"| net | 8 | 10.00 [5.00, 20.00] | {MISSING} | 20.00 [10.00, 40.00] |" in page
+    assert "| sift | 8 | 10.00 [5.00, 20.00] | 20.00 [10.00, 40.00] | 30.00 | 20.00 [10" in page
+    rows = list(csv.DictReader(io.StringIO(cross_scene.to_csv(found))))
+    assert len(rows) == 7 + 4
+    assert rows[0] == {
+        "protocol": "field", "metric": "fpr95", "row": "net", "dim": "8", "train": "nd",
+        "test": "lib", "model": "net.nd", "value": "0.1", "low": "0.05", "high": "0.2",
+    }  # fmt: skip
+    assert rows[1]["value"] == rows[6]["value"] == MISSING
+    assert (rows[-1]["test"], rows[-1]["value"]) == ("mean", "0.2")
+
+
+def test_two_protocols_of_one_board_have_tables_of_their_own():
+    one, two = toy_cells(name="field/a"), toy_cells(name="field/b", metric="snn-map")
+    (board,) = leaderboard.boards([measured("sift", protocol=one), measured("sift", protocol=two)])
+    assert [(t.protocol, t.metric) for t in cross_scene.tables(board)] == [
+        ("field/a", "fpr95"), ("field/b", "snn-map"),
+    ]  # fmt: skip
+
+
+def test_the_leaderboard_breaks_scores_of_scenes_down_by_metric():
+    (board,) = leaderboard.boards([measured("sift"), measured("net.nd", "nd")])
+    page = leaderboard.to_markdown(board)
+    assert "## fpr95\n\n| model | dim | lib/fpr95 | nd/fpr95 | yos/fpr95 |" in page
+    assert f"| net.nd | 8 | 10.00 [5.0, 20.0] | {MISSING} | 30.00 |" in page
