@@ -210,7 +210,8 @@ def _show(records: Sequence[Record]) -> None:
     for record in records:
         if not record.data.complete:
             headline = record.protocol.headline
-            print(f"{record.model.name}  {headline} {record.scores[headline]:.4f}  PARTIAL DATA")
+            score = record.scores.get(headline, float("nan"))  # where cells were refused
+            print(f"{record.model.name}  {headline} {score:.4f}  PARTIAL DATA")
 
 
 def _run_facts(seconds: float) -> Mapping[str, object]:

@@ -298,6 +298,13 @@ def test_what_is_no_scene_is_passed_over(three):
     assert list(phototour(data=root).cells) == ["a", "b", "c"]
 
 
+def test_scenes_are_found_in_a_folder_of_many_data_sets(three):
+    root, _ = three
+    root.rename(root.with_name("phototour"))
+    protocol = phototour(data=root.parent)
+    assert (list(protocol.cells), protocol.dataset.name) == (["a", "b", "c"], "phototour-phototour")
+
+
 def test_what_is_left_of_a_scene_is_an_error(three):
     root, _ = three
     (root / "b" / "info.txt").unlink()

@@ -56,8 +56,7 @@ def open_scenes(data: Path | None, split: str | None) -> Opened:
         LookupError: if a scene of the split is not there.
         ValueError: if a file of a scene is damaged.
     """
-    root = sample() if data is None else data
-    folders = _folders(root)
+    root, folders = _folders(sample() if data is None else data)
     chosen = sorted(set(split.split("+"))) if split else sorted(folders)
     for name in chosen:
         if name not in folders:
@@ -153,21 +152,24 @@ def scores(
     return Scores(values, found, intervals)
 
 
-def _folders(root: Path) -> dict[str, Path]:
+def _folders(root: Path) -> tuple[Path, dict[str, Path]]:
+    """The folder of scenes that a folder holds or is, and each scene's own."""
     if not root.is_dir():
         raise FileNotFoundError(
             f"{root} is not a folder: --data takes a folder of PhotoTour scenes"
         )
     if (root / "info.txt").is_file():
-        return {root.resolve().name: root}
+        return root, {root.resolve().name: root}
     inner = sorted(f for f in root.iterdir() if f.is_dir() and not f.name.startswith("."))
     found = {folder.name: folder for folder in inner if _has_parts(folder)}
+    if not found and (root / "phototour").is_dir():  # a folder of many data sets
+        return _folders(root / "phototour")
     if not found:
         raise FileNotFoundError(
             f"{root} has no scene (a folder such as liberty with info.txt and patches0000.bmp in"
             " it) and is none itself"
         )
-    return found
+    return root, found
 
 
 def _has_parts(folder: Path) -> bool:

@@ -14,7 +14,7 @@ from protocols.phototour.observations import Observations
 class Tally:
     """What became of the observations; the counts of those left out and `patches` add up."""
 
-    observations: int  # of points that two images or more see
+    observations: int  # of points that two images or more see, each in one place
     behind: int  # the image sees the back of the point's surface
     outside: int  # the patch reaches beyond the border
     alone: int  # no other patch of its point is left
