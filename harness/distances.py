@@ -12,6 +12,9 @@ from jaxtyping import Float, Float32, Int, Shaped
 
 Vectors = Shaped[np.ndarray, "_ dim"]
 Rows = Int[np.ndarray, " m"]
+ManyRows = Int[np.ndarray, "*sets m"]
+Distances = Float32[np.ndarray, "*sets m"]
+Crossed = Float32[np.ndarray, "n m"]
 
 GATHERED = 4096  # rows compared at a time: two such gathers of 128 floats stay in the cache
 CROSSED = 1 << 19  # entries of an all-with-all matrix held at a time: 2 MiB stay in the cache
@@ -23,12 +26,10 @@ class Distance:
 
     name: str
     dtype: type[np.generic]  # of the vectors
-    paired: Callable[[Vectors, Rows, Rows], Float32[np.ndarray, " m"]]  # rows a[i] with rows b[i]
-    cross: Callable[
-        [Vectors, Vectors], Float32[np.ndarray, "n m"]
-    ]  # equal distances come out equal
-    propose: Callable[[Vectors, Vectors], Float32[np.ndarray, "n m"]]  # faster, within `rounding`
-    rounding: Callable[[Vectors, Vectors], float]  # bound on |propose - paired|
+    paired: Callable[[Vectors, Rows, ManyRows], Distances]  # rows a[i] with rows b[..., i]
+    cross: Callable[[Vectors, Vectors], Crossed]  # every row with every row; ties come out equal
+    propose: Callable[[Vectors], "Proposal"]  # of b: a faster `cross` with b
+    rounding: Callable[[Vectors], float]  # bound on the error of a difference within such a row
     unsquared: Callable[[np.ndarray], np.ndarray]  # from what is returned to the distance named
 
     def nearest(self, a: Vectors, b: Vectors) -> "Nearest":
@@ -43,8 +44,12 @@ class Distance:
         if not len(b):
             raise ValueError("no rows to search: the nearest is undefined")
         both = np.concatenate([a, b])
-        reach = 2 * self.rounding(a, b)
-        found = [_nearest(self, both, rows, len(a), reach) for rows in _chunks(len(a), len(b))]
+        reach = self.rounding(both)
+        propose = self.propose(b)
+        found = [
+            _nearest(self.paired, propose, both, rows, len(a), reach)
+            for rows in _chunks(len(a), len(b))
+        ]
         return Nearest(
             np.concatenate([part.distance for part in found] or [np.empty(0, np.float32)]),
             np.concatenate([part.row for part in found] or [np.empty(0, np.intp)]),
@@ -61,9 +66,20 @@ class Nearest:
     column: Int[np.ndarray, " ties"]  # of b, ascending within one row
 
 
-def _nearest(distance: Distance, both: Vectors, rows: slice, n: int, reach: float) -> Nearest:
+Proposal = Callable[[Vectors], Crossed]
+"""Rows a -> all with all, up to a constant of each row."""
+
+
+def _nearest(
+    paired: Callable[[Vectors, Rows, Rows], Distances],
+    propose: Proposal,
+    both: Vectors,
+    rows: slice,
+    n: int,
+    reach: float,
+) -> Nearest:
     """For some rows of the first n of `both`, the nearest among the others."""
-    proposed = distance.propose(both[rows], both[n:])
+    proposed = propose(both[rows])
     row = np.arange(len(proposed))
     column = proposed.argmin(axis=1)
     least = proposed[row, column]
@@ -75,7 +91,7 @@ def _nearest(distance: Distance, both: Vectors, rows: slice, n: int, reach: floa
         among, others = np.nonzero(proposed[unsure] <= (least[unsure] + reach)[:, None])
         row = np.concatenate([sure, unsure[among]])
         column = np.concatenate([column[sure], others])
-    measured = distance.paired(both, row + rows.start, column + n)
+    measured = paired(both, row + rows.start, column + n)
     if not unsure.size:
         return Nearest(measured, row + rows.start, column)
     least = np.full(len(proposed), np.inf, np.float32)
@@ -91,102 +107,112 @@ def _chunks(n: int, m: int) -> Iterator[slice]:
     return (slice(i, min(i + step, n)) for i in range(0, n, step))
 
 
-def _l2_paired(vectors: Vectors, a: Rows, b: Rows) -> Float32[np.ndarray, " m"]:
-    out = np.empty(len(a), np.float32)
+def _l2_paired(vectors: Vectors, a: Rows, b: ManyRows) -> Distances:
+    out = np.empty(b.shape, np.float32)
+    sets = b.reshape(-1, len(a))
     left, right = np.empty((2, min(GATHERED, len(a)), vectors.shape[1]), np.float32)
     for i in range(0, len(a), GATHERED):
         rows = slice(i, min(i + GATHERED, len(a)))
         n = rows.stop - rows.start
         # "clip" gathers straight into `out`, without a second buffer; rows are known to exist.
         np.take(vectors, a[rows], axis=0, out=left[:n], mode="clip")
-        np.take(vectors, b[rows], axis=0, out=right[:n], mode="clip")
-        left[:n] -= right[:n]
-        np.einsum("nd,nd->n", left[:n], left[:n], out=out[rows])
+        for others, distance in zip(sets, out.reshape(sets.shape), strict=True):
+            np.take(vectors, others[rows], axis=0, out=right[:n], mode="clip")
+            right[:n] -= left[:n]
+            np.einsum("nd,nd->n", right[:n], right[:n], out=distance[rows])
     return out
 
 
-def _l2_cross(
-    a: Float32[np.ndarray, "n d"], b: Float32[np.ndarray, "m d"]
-) -> Float32[np.ndarray, "n m"]:
+def _l2_cross(a: Float32[np.ndarray, "n d"], b: Float32[np.ndarray, "m d"]) -> Crossed:
     # Rounding of float64 vanishes in float32, except next to zero: there it is taken off.
     a, b = a.astype(np.float64), b.astype(np.float64)
-    noise = 1e-13 * max(float(_squared_norm(v).max(initial=0)) for v in (a, b))
+    squares, others = _squared_norm(a), _squared_norm(b)
+    noise = 1e-13 * max(squares.max(initial=0), others.max(initial=0))
+    # |a|^2 - 2ab + |b|^2 as one product of longer rows: no second pass over n x m.
+    left = np.concatenate([-2 * a, np.ones_like(squares), squares - noise], axis=1)
+    right = np.concatenate([b, others, np.ones_like(others)], axis=1)
     out = np.empty((len(a), len(b)), np.float32)
-    return np.maximum(_expanded(a, b, -noise), 0, out=out, casting="same_kind")
+    return np.maximum(left @ right.T, 0, out=out, casting="same_kind")
 
 
-def _expanded(
-    a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"], more: float = 0.0
-) -> Float[np.ndarray, "n m"]:
-    """|a|^2 - 2ab + |b|^2 + more, as one product of longer rows: no second pass over n x m."""
-    left = np.concatenate([-2 * a, _squared_norm(a) + more, np.ones((len(a), 1), a.dtype)], axis=1)
-    right = np.concatenate([b, np.ones((len(b), 1), b.dtype), _squared_norm(b)], axis=1)
-    return left @ right.T
+def _l2_propose(b: Float32[np.ndarray, "m d"]) -> Proposal:
+    right = np.concatenate([b, _squared_norm(b)], axis=1).T
 
+    def propose(a: Float32[np.ndarray, "n d"]) -> Crossed:
+        # Without |a|^2, which is the same in a whole row.
+        return np.concatenate([-2 * a, np.ones((len(a), 1), np.float32)], axis=1) @ right
 
-def _l2_propose(
-    a: Float32[np.ndarray, "n d"], b: Float32[np.ndarray, "m d"]
-) -> Float32[np.ndarray, "n m"]:
-    return _expanded(a, b)
+    return propose
 
 
 def _squared_norm(a: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n 1"]:
     return np.einsum("nd,nd->n", a, a)[:, None]
 
 
-def _l2_rounding(a: Vectors, b: Vectors) -> float:
-    """Worst case of a float32 product of d + 2 terms, none larger than these norms."""
-    largest = max(float(_squared_norm(v).max(initial=0)) for v in (a, b))
-    return 4 * (a.shape[1] + 2) * float(np.finfo(np.float32).eps) * largest
+def _l2_rounding(vectors: Float32[np.ndarray, "n d"]) -> float:
+    """Worst case of two float32 sums of d + 1 products, none larger than twice these norms."""
+    largest = float(_squared_norm(vectors).max(initial=0))
+    return 4 * (vectors.shape[1] + 1) * float(np.finfo(np.float32).eps) * largest
 
 
-def _hamming_paired(vectors: Vectors, a: Rows, b: Rows) -> Float32[np.ndarray, " m"]:
-    out = np.empty(len(a), np.float32)
+def _hamming_paired(vectors: Vectors, a: Rows, b: ManyRows) -> Distances:
+    out = np.empty(b.shape, np.float32)
     for i in range(0, len(a), GATHERED):
         rows = slice(i, i + GATHERED)
-        out[rows] = np.bitwise_count(vectors[a[rows]] ^ vectors[b[rows]]).sum(
-            axis=1, dtype=np.int64
-        )
+        differing = np.bitwise_count(vectors[a[rows]] ^ vectors[b[..., rows]])
+        out[..., rows] = differing.sum(axis=-1, dtype=np.int64)
     return out
 
 
-def _hamming_cross(a: Vectors, b: Vectors) -> Float32[np.ndarray, "n m"]:
+def _hamming_cross(a: Vectors, b: Vectors) -> Crossed:
+    return _hamming_propose(b)(a)
+
+
+def _hamming_propose(b: Vectors) -> Proposal:
     # Bits as -1 and 1: their product counts agreements minus differences, exact below 2^24 bits.
-    signs = [1 - 2 * np.unpackbits(v, axis=1).astype(np.float32) for v in (a, b)]
-    agreement = signs[0] @ signs[1].T
-    np.subtract(signs[0].shape[1], agreement, out=agreement)
-    agreement *= 0.5
-    return agreement
+    right = _signs(b).T
+
+    def propose(a: Vectors) -> Crossed:
+        agreement = _signs(a) @ right
+        np.subtract(len(right), agreement, out=agreement)
+        agreement *= 0.5
+        return agreement
+
+    return propose
 
 
-def _angle_paired(vectors: Vectors, a: Rows, b: Rows) -> Float32[np.ndarray, " m"]:
+def _signs(bits: Vectors) -> Float32[np.ndarray, "n bits"]:
+    return 1 - 2 * np.unpackbits(bits, axis=1).astype(np.float32)
+
+
+def _angle_paired(vectors: Vectors, a: Rows, b: ManyRows) -> Distances:
     # From the chord: arccos of a rounded inner product loses small angles.
     return (2 * np.arcsin(np.clip(np.sqrt(_l2_paired(vectors, a, b)) / 2, 0, 1))).astype(np.float32)
 
 
-def _angle_cross(a: Vectors, b: Vectors) -> Float32[np.ndarray, "n m"]:
+def _angle_cross(a: Vectors, b: Vectors) -> Crossed:
     return (2 * np.arcsin(np.clip(np.sqrt(_l2_cross(a, b)) / 2, 0, 1))).astype(np.float32)
 
 
-def _angle_propose(a: Vectors, b: Vectors) -> Float32[np.ndarray, "n m"]:
-    return np.arccos(np.clip(a @ b.T, -1, 1))
+def _angle_propose(b: Float32[np.ndarray, "m d"]) -> Proposal:
+    return lambda a: np.arccos(np.clip(a @ b.T, -1, 1))
 
 
 def _as_it_is(distance: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     return distance
 
 
-def _exact(a: Vectors, b: Vectors) -> float:
+def _exact(vectors: Vectors) -> float:
     return 0.0
 
 
-def _angle_rounding(a: Vectors, b: Vectors) -> float:
-    return 4e-3  # arccos next to 1 turns a rounding of 1e-6 into 1.4e-3
+def _angle_rounding(vectors: Vectors) -> float:
+    return 8e-3  # arccos next to 1 turns a rounding of 1e-6 into 1.4e-3
 
 
 L2 = Distance("l2", np.float32, _l2_paired, _l2_cross, _l2_propose, _l2_rounding, np.sqrt)
 HAMMING = Distance(
-    "hamming", np.uint8, _hamming_paired, _hamming_cross, _hamming_cross, _exact, _as_it_is
+    "hamming", np.uint8, _hamming_paired, _hamming_cross, _hamming_propose, _exact, _as_it_is
 )
 ANGLE = Distance(
     "angle", np.float32, _angle_paired, _angle_cross, _angle_propose, _angle_rounding, _as_it_is

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float32, Int, Shaped, UInt8
 
+from harness import parallel
 from harness.distances import Distance
 
 Patches = UInt8[np.ndarray, "n height width"]
@@ -78,9 +79,15 @@ class Descriptions:
     vectors: Vectors
     distance: Distance
 
-    def paired(self, a: Rows, b: Rows) -> Float32[np.ndarray, " m"]:
-        """Distances between rows a[i] and b[i]."""
-        return self.distance.paired(self.vectors, a, b)
+    def paired(self, a: Rows, b: Int[np.ndarray, "*sets m"]) -> Float32[np.ndarray, "*sets m"]:
+        """Distances between rows a[i] and b[..., i], measured on every core."""
+
+        def some(rows: slice) -> Float32[np.ndarray, "..."]:
+            return self.distance.paired(self.vectors, a[rows], b[..., rows])
+
+        step = max(1, -(-len(a) // (4 * parallel.CORES)))
+        parts = parallel.each(some, [slice(i, i + step) for i in range(0, len(a), step)])
+        return np.concatenate([np.empty((*b.shape[:-1], 0), np.float32), *parts], axis=-1)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,22 @@ def test_its_shapes_agree(distance):
         np.concatenate([a, b]), rows.repeat(40), np.tile(np.arange(20, 60), 20)
     )
     np.testing.assert_allclose(cross, paired.reshape(20, 40), rtol=1e-5)
-    assert np.abs(distance.propose(a, b) - cross).max() <= distance.rounding(a, b) + 1e-6
+
+
+@every
+def test_what_is_proposed_errs_within_its_rounding(distance):
+    a, b = VECTORS[distance.name][:20], VECTORS[distance.name][20:]
+    off = distance.propose(b)(a) - distance.cross(a, b)  # by a constant of its own in each row
+    both = np.concatenate([a, b])
+    assert np.ptp(off, axis=1).max() <= distance.rounding(both) + 1e-6
+
+
+@every
+def test_several_sets_of_rows_are_paired_at_once(distance):
+    v = VECTORS[distance.name]
+    a, b = np.arange(20), np.stack([np.arange(20, 40), np.arange(40, 60)])
+    together = distance.paired(v, a, b)
+    np.testing.assert_array_equal(together, np.stack([distance.paired(v, a, one) for one in b]))
 
 
 @every

@@ -90,8 +90,13 @@ def verification(opened: HPatches) -> tuple[Verification, Dataset]:
 
 def sorted_by_sequence(positive: Pairs, intra: Pairs, inter: Pairs) -> Verification:
     """The task of three tables in the order of their files."""
-    if not np.array_equal(positive.s1, intra.s1) or not np.array_equal(positive.s1, inter.s1):
-        raise ValueError("the three verification files differ in s1: they don't belong together")
+    for column in ("s1", "t1", "idx1"):
+        own = getattr(positive, column)
+        if not all(np.array_equal(own, getattr(other, column)) for other in (intra, inter)):
+            raise ValueError(
+                f"the three verification files differ in {column}: in one row all name the same"
+                " first patch; take the three files of one split from one source"
+            )
     place = np.argsort(positive.s1, kind="stable")
     return Verification(positive.take(place), intra.take(place), inter.take(place), place)
 

@@ -20,6 +20,7 @@ from harness.statistics import interval
 from protocols.hpatches import tasks, variant
 from protocols.hpatches.reader import NOISES, HPatches
 
+KINDS = ("positive", "inter", "intra")
 IMBALANCED = 0.2  # "ap" takes all negatives and the first fifth of the positives
 BINS = 512  # of distance, for the interval alone
 
@@ -53,17 +54,17 @@ def _score(
     first = task.place < int(IMBALANCED * len(task.place))
     counts = []
 
-    def measure(case: tuple[str, str]) -> Distances:
-        noise, kind = case
-        return _distances(opened, getattr(task, kind), described, noise)
-
     def judge(case: tuple[str, str]) -> _Found:
         matched, unmatched = measured[case[0], "positive"], measured[case]
         return _judged(matched, unmatched, task.positive.s1, first, len(opened.test), official)
 
-    every = [(noise, kind) for noise in NOISES for kind in ("positive", "inter", "intra")]
-    measured = dict(zip(every, parallel.each(measure, every), strict=True))
-    cases = [case for case in every if case[1] != "positive"]
+    measured = {}
+    for noise in NOISES:
+        p = task.positive
+        second = [opened.rows(q.s2, q.t2, q.idx2, noise) for q in (p, task.inter, task.intra)]
+        distances = described.paired(opened.rows(p.s1, p.t1, p.idx1, noise), np.stack(second))
+        measured |= {(noise, kind): d for kind, d in zip(KINDS, distances, strict=True)}
+    cases = [(noise, kind) for noise in NOISES for kind in KINDS[1:]]
     for (noise, kind), found in zip(cases, parallel.each(judge, cases), strict=True):
         values[f"{noise}/{kind}/auc"] = found.auc
         values[f"{noise}/{kind}/ap"] = found.ap
@@ -111,15 +112,6 @@ def _judged(
         float(trapezoid_average_precision(imbalanced)),
         scenes,
         _histograms(matched, unmatched, sequence, first, sequences),
-    )
-
-
-def _distances(
-    opened: HPatches, pairs: tasks.Pairs, described: Descriptions, noise: str
-) -> Distances:
-    return described.paired(
-        opened.rows(pairs.s1, pairs.t1, pairs.idx1, noise),
-        opened.rows(pairs.s2, pairs.t2, pairs.idx2, noise),
     )
 
 
