@@ -58,7 +58,7 @@ def _score(
         matched, unmatched = measured[case[0], "positive"], measured[case]
         return _judged(matched, unmatched, task.positive.s1, first, len(opened.test), official)
 
-    measured = {}
+    measured: dict[tuple[str, str], Distances] = {}
     for noise in NOISES:
         p = task.positive
         second = [opened.rows(q.s2, q.t2, q.idx2, noise) for q in (p, task.inter, task.intra)]
