@@ -11,9 +11,12 @@ less than SIFT's. The scale is that of the Gaussian; most are 1 to 2 pixels, so 
 are enlarged. With `frames="projected"` all patches of a point show the same piece of the world
 instead: size and direction come from one image and are carried to the others by the geometry.
 
-Unlike there, points are what SIFT matched, not what dense stereo found, and no photograph that
-COLMAP can't place takes part: the scene is kind to SIFT, and to what resembles it. A patch never
-shows what lies beyond the border of an image.
+What SIFT matched is easy to match, and the official matches were found by geometry alone. So a
+keypoint is also an observation of a point where the model sees the point there, whether or not it
+was matched (`extend`): these are a tenth of all, and most of what descriptors fail at. Still,
+unlike there, every point is one that SIFT matched twice, a photograph that COLMAP can't place takes
+no part, and photographs of one day differ less than a tourists' collection: numbers are far below
+the official ones. A patch never shows what lies beyond the border of an image.
 
 Pairs follow the official rules. Matches agree in place to 5 pixels, in scale to 0.25 octaves and in
 direction to pi/8, as the geometry carries them over. Non-matches show two points that were found in
@@ -40,13 +43,14 @@ from harness import atomic
 from protocols.hpatches.build import placing
 from protocols.hpatches.frames import Frames
 from protocols.hpatches.sequences import read_grey
-from protocols.phototour import observations, pairs, photographs
-from protocols.phototour.observations import MAGNIFICATION, Observations
+from protocols.phototour import extension, observations, pairs, photographs
+from protocols.phototour.observations import MAGNIFICATION
 from protocols.phototour.patches import correlation, extract
 from protocols.phototour.photographs import sha256
 from protocols.phototour.reconstruct import DATABASE, LOCK, reconstruct
 from protocols.phototour.scenes import MEAN, OFFICIAL
 from protocols.phototour.selection import Tally, choose
+from protocols.phototour.sparse import Shot, read
 from protocols.phototour.writer import SIDE, TILE, write_scene
 
 VERSION = 1  # raised whenever the same images could give other patches
@@ -67,6 +71,8 @@ class Report:
     folder: Path
     images: int  # in the folder
     registered: int  # that COLMAP could place
+    added: int  # observations that SIFT had not matched
+    by_chance: float  # of these, the share that would lie beside the point as well
     tally: Tally
     pairs: Mapping[str, int]  # in each list
     fit: float  # share of all pairs of patches of one point that may be matches
@@ -82,7 +88,9 @@ class Report:
                 f"{self.name} in {self.folder}",
                 f"{self.registered} of {self.images} images put together",
                 f"{t.patches} patches of {t.points} points, {t.patches / t.points:.2f} each",
-                f"left out of {t.observations} observations: {t.outside} reach beyond the border,"
+                f"{t.observations} observations, {self.added} of them not matched by SIFT but where the"
+                f" point is, {self.by_chance:.1%} of these by chance",
+                f"left out: {t.outside} reach beyond the border,"
                 f" {t.alone} then alone, {t.behind} seen from behind, {t.over_cap} over the cap",
                 f"lists of pairs: {lists}",
                 f"{self.fit:.1%} of all pairs of a point's patches are fit for a match",
@@ -110,6 +118,7 @@ def build(
     database: Path | str | None = None,
     name: str | None = None,
     frames: str | None = None,
+    extend: bool = True,
     max_patches: int | None = None,
     shared_camera: bool | None = None,
     threads: int = 2,
@@ -132,6 +141,8 @@ def build(
         frames: "detected" or "projected"; where None, the former if the keypoints' scales and
             directions are known, which they are unless a model comes without its database.
             Without them a projected patch is upright where its point is seen largest.
+        extend: whether keypoints that SIFT did not match become observations of the points that
+            the model sees there; only where the keypoints are known.
         max_patches: whole points are left out at random until there are no more patches.
         shared_camera: whether one camera with one zoom took all photographs; where None,
             whether all have the same size.
@@ -153,10 +164,14 @@ def build(
         base = _reconstruct(images, listed, work, shared_camera, seed, threads)
     else:
         base = _given(Path(model), None if database is None else Path(database))
-    seen = observations.read(base.model, base.database)
-    photographs.check_names(seen.images, images, listed, base.model)
+    shots, seen = read(base.model, base.database)
+    names = [shot.name for shot in shots]
+    photographs.check_names(names, images, listed, base.model)
     how = frames or ("projected" if seen.keypoint is None else "detected")
-    chosen, squares, reference, tally = choose(seen, how, max_patches, seed)
+    extended, by_chance = seen, 0.0
+    if extend and seen.keypoint is not None:
+        extended, by_chance = extension.extend(shots, seen)
+    chosen, squares, reference, tally = choose(shots, extended, how, max_patches, seed)
     half, angle = observations.on_plane(chosen, squares)
     offset = np.hypot(squares.x - chosen.projected[:, 0], squares.y - chosen.projected[:, 1])
     drawn = pairs.Patches(chosen.point, reference, chosen.xyz, half, angle, offset)
@@ -167,13 +182,16 @@ def build(
         pixels = np.memmap(file, np.uint8, "w+", shape=(tally.patches, SIDE, SIDE))
         log.info("%d patches", tally.patches)
         hashes = [
-            _cut(images / one, k, chosen, squares, pixels) for k, one in enumerate(seen.images)
+            _cut(images / one, shots[k], np.flatnonzero(chosen.image == k), squares, pixels)
+            for k, one in enumerate(names)
         ]
         report = Report(
             name=f"phototour-{name}",
             folder=out,
             images=len(listed),
-            registered=len(seen.images),
+            registered=len(shots),
+            added=len(extended) - len(seen),
+            by_chance=round(by_chance, 4),
             tally=tally,
             pairs={file_name: len(rows) for file_name, rows in lists.items()},
             fit=round(len(fit) / _pairs_of_a_point(chosen.point), 4),
@@ -189,17 +207,20 @@ def build(
             },
             "parameters": {
                 "frames": how,
+                "extend": extended is not seen,
                 "magnification": MAGNIFICATION,
                 "max_patches": max_patches,
                 "seed": seed,
             },
             "reconstruction": base.about,
             "images": [
-                {"name": one, "sha256": sha} for one, sha in zip(seen.images, hashes, strict=True)
+                {"name": one, "sha256": sha} for one, sha in zip(names, hashes, strict=True)
             ],
-            "images_not_placed": sorted(set(listed) - set(seen.images)),
+            "images_not_placed": sorted(set(listed) - set(names)),
             "patches": asdict(tally),
             "pairs": report.pairs,
+            "added": report.added,
+            "by_chance": report.by_chance,
             "fit": report.fit,
             "offset_px": report.offset_px,
             "correlation": report.correlation,
@@ -283,21 +304,19 @@ def _lists(drawn: pairs.Patches, fit: pairs.Pairs, seed: int) -> dict[str, pairs
 
 def _cut(
     file: Path,
-    number: int,
-    chosen: Observations,
+    shot: Shot,
+    rows: Int[np.ndarray, " m"],
     squares: Frames,
     pixels: UInt8[np.ndarray, "n 64 64"],
 ) -> str:
     """Write an image's patches to their rows; the sha256 of its file."""
     grey = read_grey(file)
     height, width = grey.shape
-    if (width, height) != chosen.sizes[number]:
-        expected = " x ".join(map(str, chosen.sizes[number]))
+    if (width, height) != (shot.width, shot.height):
         raise ValueError(
-            f"{file} is {width} x {height} pixels, for the model it is {expected}: give the images"
-            " that the model was made from"
+            f"{file} is {width} x {height} pixels, for the model it is {shot.width} x"
+            f" {shot.height}: give the images that the model was made from"
         )
-    rows = np.flatnonzero(chosen.image == number)
     for part, patches in extract(grey, squares.take(rows)):
         pixels[rows[part]] = patches
     return sha256(file)

@@ -1,5 +1,6 @@
 """Chooses which observations of a reconstruction become patches, and their squares."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,6 +9,7 @@ from jaxtyping import Int
 from protocols.hpatches.frames import Frames, image_from_patch, inside, uniform
 from protocols.phototour import observations
 from protocols.phototour.observations import Observations
+from protocols.phototour.sparse import Shot
 
 
 @dataclass(frozen=True)
@@ -27,27 +29,26 @@ STREAM = 0  # of random numbers, from the seed
 
 
 def choose(
-    seen: Observations, how: str, max_patches: int | None, seed: int
+    shots: Sequence[Shot], seen: Observations, how: str, max_patches: int | None, seed: int
 ) -> tuple[Observations, Frames, Int[np.ndarray, " n"], Tally]:
     """The observations that become patches, their squares, and the image each point was found in.
 
     Points are numbered anew, from 0.
     """
-    pixels = np.linalg.det(seen.image_from_plane)  # the size of a surface element in each image
-    start = np.searchsorted(seen.point, seen.point)
-    largest = np.lexsort((seen.image, -pixels, seen.point))[start]
+    largest = observations.largest(seen)
     if how == "projected":
         squares = observations.frames_projected(seen, largest)
     else:
         squares = observations.frames_detected(seen)
     maps = image_from_patch(squares)
     within = np.zeros(len(seen), bool)
-    for k, (width, height) in enumerate(seen.sizes):
+    for k, shot in enumerate(shots):
         here = np.flatnonzero(seen.image == k)
-        within[here] = inside(maps[here], height, width)
-    front = pixels > 0
+        within[here] = inside(maps[here], shot.height, shot.width)
+    front = np.linalg.det(seen.image_from_plane) > 0
     kept = front & within
-    alone = kept & (np.bincount(start, kept)[start] < 2)
+    group = np.unique(seen.point, return_inverse=True)[1]
+    alone = kept & (np.bincount(group, kept)[group] < 2)
     kept &= ~alone
     rows = np.flatnonzero(kept)
     if not len(rows):

@@ -1,0 +1,96 @@
+"""HardTFeat: TFeat's network trained with HardNet's loss.
+
+D. Mishkin, F. Radenovic, J. Matas, Repeatability is not enough: learning affine regions via
+discriminability, ECCV 2018, whose code uses it. Weights: MIT, https://github.com/ducha-aiki/affnet.
+
+Beside TFeat: each patch is standardised by its mean and (n - 1) standard deviation, the last layer
+is a convolution, and the vector has unit length. The patch is resized to 32x32, bilinear without
+antialiasing, as in the code of the same authors for HPatches.
+"""
+
+import cv2
+import numpy as np
+import torch
+from jaxtyping import Float32
+from torch import nn
+
+from harness import weights
+from harness.distances import L2
+from harness.types import Descriptor, Patches
+from harness.weights import Weights
+
+SIDE = 32
+TOGETHER = 256  # patches in one pass: 40 MB of activations
+UNUSED = ("SIFT.gx.0.weight", "SIFT.gy.0.weight", "SIFT.pk.0.weight")  # of a SIFT kept beside it
+
+
+class HardTFeat(nn.Module):
+    """Three convolutions with tanh; parameters are named as in the published file."""
+
+    def __init__(self) -> None:
+        """Start with PyTorch's initial weights."""
+        super().__init__()
+        self.features = nn.Sequential(
+            nn.Conv2d(1, 32, kernel_size=7),
+            nn.Tanh(),
+            nn.MaxPool2d(kernel_size=2, stride=2),
+            nn.Conv2d(32, 64, kernel_size=6),
+            nn.Tanh(),
+        )
+        self.classifier = nn.Sequential(
+            nn.Dropout(0.1), nn.Conv2d(64, 128, kernel_size=8), nn.Tanh()
+        )
+
+    def forward(self, patches: torch.Tensor) -> torch.Tensor:
+        """Describe float patches of shape (n, 1, 32, 32), grey values of any scale."""
+        deviation, mean = torch.std_mean(patches, dim=(1, 2, 3), keepdim=True)
+        x = (patches - mean) / (deviation + 1e-7)  # a flat patch becomes zero
+        x = self.features(x)  # (n, 64, 8, 8)
+        x = self.classifier(x).flatten(1)  # (n, 128)
+        return x / torch.sqrt((x * x).sum(dim=1, keepdim=True) + 1e-8)
+
+
+def describe(network: nn.Module, patches: Patches, device: str) -> Float32[np.ndarray, "n 128"]:
+    """Vectors of 8-bit patches of any size, from a network that lies on the device."""
+    rows = [np.empty((0, 128), np.float32)]
+    for i in range(0, len(patches), TOGETHER):
+        part = [cv2.resize(patch, (SIDE, SIDE)) for patch in patches[i : i + TOGETHER]]
+        with torch.inference_mode():
+            x = torch.from_numpy(np.stack(part)).to(device)[:, None].float()  # (n, 1, 32, 32)
+            rows.append(network(x).cpu().numpy())
+    return np.concatenate(rows)
+
+
+WEIGHTS = {
+    "hardtfeat": Weights(
+        name="hardtfeat",
+        file="HardTFeat.pth",
+        sha256="cd935728293309b666c20525696c8d323be5ffdac07b3340f4c1c1314e0b6542",
+        size=2401008,
+        urls=("https://github.com/ducha-aiki/affnet/raw/da7cf51/pretrained/HardTFeat.pth",),
+        licence="MIT",
+        # Which scenes it saw is not stated, so none of PhotoTour's is counted as unseen.
+        trained_on=frozenset(f"phototour/{s}" for s in ("liberty", "notredame", "yosemite")),
+        source="ducha-aiki/affnet@da7cf51",
+    )
+}
+
+
+def hardtfeat(device: str = "cpu") -> Descriptor:
+    """The published weights."""
+    row = WEIGHTS["hardtfeat"]
+    network = HardTFeat()
+    published = weights.load(row)
+    network.load_state_dict({k: v for k, v in published.items() if k not in UNUSED}, strict=True)
+    network.eval().to(device)
+    return Descriptor(
+        row.name,
+        lambda patches: describe(network, patches, device),
+        L2,
+        dim=128,
+        trained_on=row.trained_on,
+        licence=row.licence,
+        weights=row.sha256,
+        libraries=("numpy", "torch", "opencv-contrib-python-headless"),
+        provider=f"torch-{torch.device(device).type}",
+    )
