@@ -1,7 +1,8 @@
-"""Files that are either whole or not there."""
+"""Files and folders that are either whole or not there."""
 
 import os
-import tempfile
+import shutil
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,14 +13,15 @@ from typing import IO
 def writing(file: Path) -> Iterator[IO[bytes]]:
     """Open a file to be written; it takes its place only when the block ends without error."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    unfinished = file.with_name(f".{file.name}.{uuid.uuid4().hex[:8]}")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with unfinished.open("xb") as stream:
             yield stream
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(file)
+            stream.flush()
+            os.fsync(stream.fileno())
+        unfinished.replace(file)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
         raise
 
 
@@ -29,7 +31,21 @@ def write_text(file: Path, text: str) -> None:
         stream.write(text.encode())
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+@contextmanager
+def placing(folder: Path) -> Iterator[Path]:
+    """A folder to fill; it takes the place of `folder` only when the block ends without error.
+
+    Raises:
+        OSError: if there is something in `folder`.
+    """
+    folder = folder.absolute()
+    unfinished = folder.with_name(f".{folder.name}.unfinished-{uuid.uuid4().hex[:8]}")
+    unfinished.mkdir(parents=True)
+    try:
+        yield unfinished
+        if folder.is_dir():
+            folder.rmdir()  # empty, or this fails
+        unfinished.rename(folder)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise

@@ -8,12 +8,9 @@ be visible with its jitter: no patch shows what lies beyond the border of an ima
 
 import json
 import re
-import shutil
-import uuid
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +20,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from harness import atomic
+from harness.atomic import placing
 from protocols.hpatches import frames, png, tasks
 from protocols.hpatches.detect import CONTRAST, MAGNIFICATION, detect
 from protocols.hpatches.frames import NOISE, Frames, Maps
@@ -253,22 +251,6 @@ def write_strips(
 def write_json(file: Path, value: object) -> None:
     """Write a value as JSON, the same bytes for the same value."""
     atomic.write_text(file, json.dumps(value, indent=1, sort_keys=True) + "\n")
-
-
-@contextmanager
-def placing(folder: Path) -> Iterator[Path]:
-    """A folder to fill; it takes the place of `folder` only when the block ends without error."""
-    folder = folder.absolute()
-    unfinished = folder.with_name(f".{folder.name}.unfinished-{uuid.uuid4().hex[:8]}")
-    unfinished.mkdir(parents=True)
-    try:
-        yield unfinished
-        if folder.is_dir():
-            folder.rmdir()  # empty, or this fails
-        unfinished.rename(folder)
-    except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        raise
 
 
 def _refuse_used(out: Path) -> None:

@@ -23,8 +23,9 @@ from filelock import FileLock
 from jaxtyping import Float32, Float64, UInt8
 
 from harness import home
+from harness.atomic import placing
 from protocols.hpatches import tasks
-from protocols.hpatches.build import placing, select, write_json, write_strips
+from protocols.hpatches.build import select, write_json, write_strips
 from protocols.hpatches.frames import uniform
 from protocols.hpatches.sampling import read, rounded, smooth
 from protocols.hpatches.sequences import Homography, read_grey

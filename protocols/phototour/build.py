@@ -40,7 +40,7 @@ import numpy as np
 from jaxtyping import Int, UInt8
 
 from harness import atomic
-from protocols.hpatches.build import placing
+from harness.atomic import placing
 from protocols.hpatches.frames import Frames
 from protocols.hpatches.sequences import read_grey
 from protocols.phototour import extension, observations, pairs, photographs

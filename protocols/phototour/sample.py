@@ -19,7 +19,8 @@ from filelock import FileLock
 from jaxtyping import Float32, Float64, Int, UInt8
 
 from harness import home
-from protocols.hpatches.build import placing, write_json
+from harness.atomic import placing
+from protocols.hpatches.build import write_json
 from protocols.hpatches.detect import detect
 from protocols.hpatches.frames import (
     DRAWS,

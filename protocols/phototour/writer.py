@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped, UInt8
 
 from harness import atomic
-from protocols.hpatches.build import placing
+from harness.atomic import placing
 
 SIDE = 64  # pixels of a patch
 GRID = 16  # patches along each side of a tile

@@ -22,7 +22,7 @@ from filelock import FileLock
 from jaxtyping import Float64, UInt8
 
 from harness import atomic, home
-from protocols.hpatches.build import placing
+from harness.atomic import placing
 from protocols.hpatches.detect import detect
 from protocols.hpatches.frames import (
     NOISE,
