@@ -1,6 +1,5 @@
 """Files and folders that are either whole or not there."""
 
-import os
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -17,8 +16,6 @@ def writing(file: Path) -> Iterator[IO[bytes]]:
     try:
         with unfinished.open("xb") as stream:
             yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
         unfinished.replace(file)
     except BaseException:
         unfinished.unlink(missing_ok=True)

@@ -115,11 +115,9 @@ def quaternion(rotation):
     return xyzw[[3, 0, 1, 2]]
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    """A sparse model of the book in COLMAP's text format, without a database."""
-    folder = tmp_path_factory.mktemp("model") / "sparse"
-    folder.mkdir()
+def write_model(folder, forgotten=()):
+    """A sparse model of the book in COLMAP's text format; (image, point) is no observation there."""
+    folder.mkdir(parents=True)
     xyz, _, _ = points()
     (folder / "cameras.txt").write_text(
         f"1 PINHOLE {WIDTH} {HEIGHT} {FOCAL} {FOCAL} {WIDTH / 2} {HEIGHT / 2}\n"
@@ -127,12 +125,14 @@ def model(tmp_path_factory):
     lines, tracks = [], {}
     for k, view in enumerate(VIEWS, 1):
         pose = " ".join(map(str, [*quaternion(view.rotation), *view.shift]))
-        rows = visible(view, xyz)
-        places = view.project(xyz)[rows].tolist()
-        seen = " ".join(f"{x} {y} {p + 1}" for (x, y), p in zip(places, rows.tolist(), strict=True))
-        lines += [f"{k} {pose} 1 {view.name}", seen]
-        for index, p in enumerate(rows.tolist()):
-            tracks.setdefault(p, []).append(f"{k} {index}")
+        seen = []
+        for index, p in enumerate(visible(view, xyz).tolist()):
+            x, y = view.project(xyz[[p]])[0]
+            known = (k, p) not in forgotten
+            seen.append(f"{x} {y} {p + 1 if known else -1}")
+            if known:
+                tracks.setdefault(p, []).append(f"{k} {index}")
+        lines += [f"{k} {pose} 1 {view.name}", " ".join(seen)]
     (folder / "images.txt").write_text("\n".join(lines) + "\n")
     (folder / "points3D.txt").write_text(
         "".join(
@@ -141,6 +141,12 @@ def model(tmp_path_factory):
         )
     )
     return folder
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A sparse model without a database."""
+    return write_model(tmp_path_factory.mktemp("model") / "sparse")
 
 
 def keypoints(view, scale, angle):
@@ -159,14 +165,20 @@ def keypoints(view, scale, angle):
     )
 
 
-def write_database(file, columns):
-    """Keypoints of 4 columns (scale, direction), or of 6 (an affine shape)."""
+def write_database(file, columns, odd=(), scale_of_odd=0.02):
+    """Keypoints of 4 columns (scale, direction), or of 6 (an affine shape).
+
+    Of the (image, point) that are odd another scale was detected.
+    """
+    file.parent.mkdir(exist_ok=True)
+    xyz = points()[0]
     with pycolmap.Database.open(file) as database:
         camera = pycolmap.Camera.create_from_model_name(1, "PINHOLE", FOCAL, WIDTH, HEIGHT)
         database.write_camera(camera)
         for k, view in enumerate(VIEWS, 1):
             number = database.write_image(pycolmap.Image(name=view.name, camera_id=1, image_id=k))
-            found = keypoints(view, scale=0.02, angle=0.7)
+            scale = [scale_of_odd if (k, p) in odd else 0.02 for p in visible(view, xyz).tolist()]
+            found = keypoints(view, scale=np.array(scale), angle=0.7)
             if columns == 6:
                 cos, sin = found[:, 2] * np.cos(found[:, 3]), found[:, 2] * np.sin(found[:, 3])
                 found = np.c_[found[:, :2], cos, -sin, sin, cos].astype(np.float32)
@@ -320,6 +332,33 @@ def test_another_seed_gives_other_pairs_of_the_same_patches(book, known, tmp_pat
     assert one["patches0000.bmp"] == two["patches0000.bmp"]
     lists = [name for name in one if name.startswith("m50")]
     assert all(one[name] != two[name] for name in lists)
+
+
+def forgetful(folder, scale=0.02):
+    """A model that lacks one observation of every third point that three images see or more."""
+    xyz = points()[0]
+    seen = [(k, p) for k, view in enumerate(VIEWS, 1) for p in visible(view, xyz).tolist()]
+    often = [p for p in range(0, len(xyz), 3) if sum(p == q for _, q in seen) >= 3]
+    forgotten = {(k, p) for p in often for k in [max(k for k, q in seen if q == p)]}
+    write_database(folder / "database.db", columns=6, odd=forgotten, scale_of_odd=scale)
+    return write_model(folder / "sparse", forgotten), len(forgotten)
+
+
+def test_observations_that_were_not_matched_are_found(book, known, tmp_path):
+    whole = build(book, tmp_path / "whole", model=known, seed=1)
+    sparse, forgotten = forgetful(tmp_path / "forgetful")
+    found = build(book, tmp_path / "found", model=sparse, seed=1)
+    assert (whole.added, found.added) == (0, forgotten)
+    assert found.by_chance == 0
+    assert found.tally == whole.tally
+    assert set(table(tmp_path / "found", "info.txt")[:, 1]) == {0, 1, 2, 3}
+    left = build(book, tmp_path / "left", model=sparse, extend=False)
+    assert (left.added, left.tally.observations) == (0, whole.tally.observations - forgotten)
+
+
+def test_a_keypoint_of_another_scale_is_no_observation(book, tmp_path):
+    sparse, _ = forgetful(tmp_path / "forgetful", scale=0.03)
+    assert build(book, tmp_path / "book", model=sparse).added == 0
 
 
 def made_up(points=300, images=3, seed=0):
@@ -585,7 +624,7 @@ BAD = {
     with_no_database: "database.db is not there",
     with_text_for_a_database: "can't be read as a database",
     with_a_database_of_other_images: "other.db has no keypoints of a.png",
-    with_a_database_of_other_keypoints: "moved.db has other keypoints of a.png than",
+    with_a_database_of_other_keypoints: "moved.db and .*sparse have different keypoints of a.png",
     with_detected_frames_that_nobody_knows: "no scale and no direction",
     with_unknown_frames: "'upright': give detected or projected",
     with_too_small_a_cap: "max_patches is 2: too few",

@@ -13,9 +13,10 @@ instead: size and direction come from one image and are carried to the others by
 
 What SIFT matched is easy to match, and the official matches were found by geometry alone. So a
 keypoint is also an observation of a point where the model sees the point there, whether or not it
-was matched (`extend`): these are a tenth of all, and most of what descriptors fail at. Still,
-unlike there, every point is one that SIFT matched twice, a photograph that COLMAP can't place takes
-no part, and photographs of one day differ less than a tourists' collection: numbers are far below
+was matched (`extend`). Without these, few as they are, SIFT looks better than it is: on two scenes
+of a facade and a fountain RootSIFT's FPR95 is 0.13 % and 0.22 % with them, TFeat's 0.11 and 0.14.
+Still, every point is one that SIFT matched in two images, photographs that COLMAP can't place take
+no part, and those of one day differ less than those of many tourists: expect numbers far below
 the official ones. A patch never shows what lies beyond the border of an image.
 
 Pairs follow the official rules. Matches agree in place to 5 pixels, in scale to 0.25 octaves and in
@@ -88,8 +89,8 @@ class Report:
                 f"{self.name} in {self.folder}",
                 f"{self.registered} of {self.images} images put together",
                 f"{t.patches} patches of {t.points} points, {t.patches / t.points:.2f} each",
-                f"{t.observations} observations, {self.added} of them not matched by SIFT but where the"
-                f" point is, {self.by_chance:.1%} of these by chance",
+                f"{t.observations} observations, {self.added} of them found by geometry alone"
+                f" ({self.by_chance:.1%} of these by chance)",
                 f"left out: {t.outside} reach beyond the border,"
                 f" {t.alone} then alone, {t.behind} seen from behind, {t.over_cap} over the cap",
                 f"lists of pairs: {lists}",

@@ -4,6 +4,7 @@ Pixels count from the centre of the upper left one, not from its corner as in CO
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int
@@ -40,7 +41,9 @@ class Observations:
 
     def take(self, rows: Int[np.ndarray, " m"]) -> "Observations":
         """These observations, in this order."""
-        values = {name: a if a is None else a[rows] for name, a in vars(self).items()}
+        values: dict[str, Any] = {
+            name: None if column is None else column[rows] for name, column in vars(self).items()
+        }
         return Observations(**values)
 
 
