@@ -2,13 +2,17 @@
 
 import hashlib
 import json
+import logging
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from harness import atomic
 from harness.types import Vectors
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -26,10 +30,18 @@ class VectorCache:
             return None
 
     def write(self, origin: dict[str, str], vectors: Vectors) -> None:
-        """Keep vectors; a reader sees all of them or none."""
-        with atomic.writing(self._file(origin)) as stream:
-            np.save(stream, vectors, allow_pickle=False)
+        """Keep vectors, if that is possible; a reader sees all of them or none."""
+        try:
+            with atomic.writing(self._file(origin)) as stream:
+                np.save(stream, vectors, allow_pickle=False)
+        except OSError as error:
+            _warn_once(self.root, error.strerror or str(error))
 
     def _file(self, origin: dict[str, str]) -> Path:
         key = hashlib.sha256(json.dumps(origin, sort_keys=True).encode()).hexdigest()
         return self.root / key[:2] / f"{key}.npy"
+
+
+@cache
+def _warn_once(root: Path, reason: str) -> None:
+    log.warning("vectors can't be kept in %s (%s): a later run computes them again", root, reason)

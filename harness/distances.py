@@ -4,6 +4,7 @@ L2 is kept squared: the order is the same, and rounding a square root would tie 
 differ. `Distance.unsquared` gives the distance itself where a ratio or a threshold needs it.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -11,7 +12,11 @@ import numpy as np
 from jaxtyping import Float, Float32, Int, Shaped
 
 Vectors = Shaped[np.ndarray, "_ dim"]
+"""One descriptor a row: float32 numbers, or bits packed into uint8, as its distance takes them."""
+
 Rows = Int[np.ndarray, " m"]
+"""Indices of vectors, or of patches in data-set order."""
+
 ManyRows = Int[np.ndarray, "*sets m"]
 Distances = Float32[np.ndarray, "*sets m"]
 Crossed = Float32[np.ndarray, "n m"]
@@ -31,6 +36,10 @@ class Distance:
     propose: Callable[[Vectors], "Proposal"]  # of b: a faster `cross` with b
     rounding: Callable[[Vectors], float]  # bound on the error of a difference within such a row
     unsquared: Callable[[np.ndarray], np.ndarray]  # from what is returned to the distance named
+
+    def columns(self, dim: int) -> int:
+        """Columns that vectors of `dim` numbers take, or of `dim` bits where bits are packed."""
+        return -(-dim // 8) if self.dtype is np.uint8 else dim
 
     def nearest(self, a: Vectors, b: Vectors) -> "Nearest":
         """Rows of b nearest to each row of a, exactly: every one of several that tie.
@@ -109,7 +118,7 @@ def _chunks(n: int, m: int) -> Iterator[slice]:
 
 def _l2_paired(vectors: Vectors, a: Rows, b: ManyRows) -> Distances:
     out = np.empty(b.shape, np.float32)
-    sets = b.reshape(-1, len(a))
+    sets = b.reshape(math.prod(b.shape[:-1]), len(a))
     left, right = np.empty((2, min(GATHERED, len(a)), vectors.shape[1]), np.float32)
     for i in range(0, len(a), GATHERED):
         rows = slice(i, min(i + GATHERED, len(a)))
@@ -127,10 +136,10 @@ def _l2_cross(a: Float32[np.ndarray, "n d"], b: Float32[np.ndarray, "m d"]) -> C
     # Rounding of float64 vanishes in float32, except next to zero: there it is taken off.
     a, b = a.astype(np.float64), b.astype(np.float64)
     squares, others = _squared_norm(a), _squared_norm(b)
-    noise = 1e-13 * max(squares.max(initial=0), others.max(initial=0))
     # |a|^2 - 2ab + |b|^2 as one product of longer rows: no second pass over n x m.
-    left = np.concatenate([-2 * a, np.ones_like(squares), squares - noise], axis=1)
-    right = np.concatenate([b, others, np.ones_like(others)], axis=1)
+    less = 1 - 1e-13  # of |a|^2 + |b|^2
+    left = np.concatenate([-2 * a, np.ones_like(squares), less * squares], axis=1)
+    right = np.concatenate([b, less * others, np.ones_like(others)], axis=1)
     out = np.empty((len(a), len(b)), np.float32)
     return np.maximum(left @ right.T, 0, out=out, casting="same_kind")
 

@@ -1,5 +1,6 @@
 """The one pass: patches, then vectors, then scores."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from importlib.metadata import version
@@ -10,8 +11,18 @@ import numpy as np
 
 from harness import vector_folder
 from harness.cache import VectorCache
+from harness.distances import ANGLE
 from harness.results import Record, record, refused
-from harness.types import Block, Dataset, Descriptions, Descriptor, Protocol, Scores, Vectors
+from harness.types import (
+    Block,
+    Dataset,
+    Descriptions,
+    Descriptor,
+    Patches,
+    Protocol,
+    Scores,
+    Vectors,
+)
 from harness.vector_folder import VectorFolder
 
 Model = Descriptor | VectorFolder
@@ -20,6 +31,8 @@ Progress = Callable[[int], None]  # told how many patches more are done
 T = TypeVar("T")
 
 BATCH = 512
+SIDES = (65, 64, 32)  # pixels: HPatches, PhotoTour, most networks
+UNIT = 1e-3  # by how much a unit vector's length may be off
 
 
 def evaluate(
@@ -38,9 +51,15 @@ def evaluate(
         TrainedOnAll: if the model was trained on every cell that a protocol tests.
     """
     described: Descriptions | None = None
+    probe = fingerprint(model)
     for protocol in protocols:
         dataset = protocol.dataset
         kept_from = refused(model, protocol)
+        if protocol.distances is not None and model.distance.name not in protocol.distances:
+            raise ValueError(
+                f"{protocol.name} takes vectors compared by {' or '.join(protocol.distances)};"
+                f" those of {model.name} are compared by {model.distance.name}"
+            )
         if described is None or described.dataset.blocks is not dataset.blocks:
             described = describe(
                 model, dataset, cache=cache, batch_size=batch_size, progress=progress
@@ -48,7 +67,7 @@ def evaluate(
         scores = protocol.score(replace(described, dataset=dataset))
         if kept_from:
             scores = _only(protocol.cells.keys() - set(kept_from), scores)
-        yield record(model, protocol, scores)
+        yield record(model, protocol, scores, probe, kept_from)
 
 
 def _only(cells: Set[str], scores: Scores) -> Scores:
@@ -73,42 +92,54 @@ def describe(
     Raises:
         ValueError: if the model gives another number, type or length of rows than it declares, or
             a value that is not finite; names the model and the block.
+        RuntimeError: if the model fails; names both.
     """
-    width = model.dim if model.distance.dtype is np.float32 else (model.dim + 7) // 8
-    vectors = np.empty((len(dataset), width), model.distance.dtype)
+    vectors = np.empty((len(dataset), model.width), model.distance.dtype)
     start = 0
-    for block in dataset.blocks:
-        vectors[start : start + block.size] = describe_block(
-            model, block, cache=cache, batch_size=batch_size
-        )
+    for block, rows in described_blocks(model, dataset, cache=cache, batch_size=batch_size):
+        vectors[start : start + block.size] = rows
         start += block.size
         progress(block.size)
     return Descriptions(dataset, vectors, model.distance)
 
 
-def describe_block(
-    model: Model, block: Block, *, cache: VectorCache | None, batch_size: int = BATCH
-) -> Vectors:
-    """The vectors of one block, checked; from the cache where it has them."""
+def described_blocks(
+    model: Model, dataset: Dataset, *, cache: VectorCache | None, batch_size: int = BATCH
+) -> Iterator[tuple[Block, Vectors]]:
+    """Each block of a data set with its vectors, checked; from the cache where it has them."""
+    of_model = _origin(model) if cache and isinstance(model, Descriptor) else {}
+    for block in dataset.blocks:
+        if isinstance(model, VectorFolder):
+            yield block, _checked(model, block.name, block.size, model.read(block))
+            continue
+        origin = of_model | {"block": block.sha256}
+        known = cache.read(origin) if cache else None
+        if known is not None:
+            yield block, _checked(model, block.name, block.size, known)
+            continue
+        vectors = _described(model, block.name, _patches(block), batch_size)
+        if cache:
+            cache.write(origin, vectors)
+        yield block, vectors
+
+
+def fingerprint(model: Model) -> str:
+    """SHA-256 over the vectors of some made-up patches: whatever changes them changes it.
+
+    Names, code and weights that a model declares are not all that it may depend on: a plug-in
+    reads files of its own. Empty where a model describes no patches of 65, 64 or 32 pixels.
+    """
     if isinstance(model, VectorFolder):
-        return _checked(model, block, model.read(block))
-    origin = _origin(model, block)
-    known = cache.read(origin) if cache else None
-    if known is not None:
-        return _checked(model, block, known)
-    patches = block.read()
-    if patches.dtype != np.uint8 or len(patches) != block.size:
-        raise TypeError(
-            f"{block.name} gave {len(patches)} patches of {patches.dtype};"
-            f" its data set says {block.size} of uint8"
-        )
-    parts = [
-        model.describe(patches[i : i + batch_size]) for i in range(0, len(patches), batch_size)
-    ]
-    vectors = _checked(model, block, np.concatenate(parts) if parts else model.describe(patches))
-    if cache:
-        cache.write(origin, vectors)
-    return vectors
+        return model.weights
+    for side in SIDES:
+        patches = np.random.default_rng(0).integers(0, 256, (9, side, side), dtype=np.uint8)
+        patches[8] = 128
+        try:
+            vectors = _described(model, "made-up patches", patches, len(patches))
+        except (ValueError, RuntimeError):
+            continue
+        return hashlib.sha256(vectors.tobytes()).hexdigest()
+    return ""
 
 
 def export_vectors(
@@ -121,32 +152,63 @@ def export_vectors(
     progress: Progress = lambda done: None,
 ) -> None:
     """Write the vectors of a data set in the official HPatches form, a CSV file a block."""
-    for block in dataset.blocks:
-        vectors = describe_block(model, block, cache=cache, batch_size=batch_size)
+    for block, vectors in described_blocks(model, dataset, cache=cache, batch_size=batch_size):
         vector_folder.write(out, block.name, vectors, model.distance, dim=model.dim)
         progress(block.size)
     vector_folder.describe_folder(out, model)
 
 
-def _checked(model: Model, block: Block, vectors: Vectors) -> Vectors:
-    dtype = model.distance.dtype
-    width = model.dim if dtype is np.float32 else (model.dim + 7) // 8
-    if vectors.dtype != dtype or vectors.shape != (block.size, width):
-        raise ValueError(
-            f"{model.name} gave {vectors.dtype} {list(vectors.shape)} for {block.name};"
-            f" {np.dtype(dtype).name} {[block.size, width]} was wanted:"
-            f" a row for each patch, as {model.distance.name} distance and dim {model.dim} ask"
+def _patches(block: Block) -> Patches:
+    patches = block.read()
+    if patches.dtype != np.uint8 or len(patches) != block.size:
+        raise TypeError(
+            f"{block.name} gave {len(patches)} patches of {patches.dtype};"
+            f" its data set says {block.size} of uint8"
         )
-    if dtype is np.float32 and not np.isfinite(vectors).all():
-        bad = int(np.count_nonzero(~np.isfinite(vectors).all(axis=1)))
-        raise ValueError(
-            f"{model.name} gave {bad} of {block.size} vectors of {block.name} that are not finite;"
-            " `harness check --model` shows on which patches"
-        )
+    return patches
+
+
+def _described(model: Descriptor, name: str, patches: Patches, batch_size: int) -> Vectors:
+    """Vectors of patches, batch by batch, each checked and copied: a model may reuse its memory."""
+    vectors = np.empty((len(patches), model.width), model.distance.dtype)
+    for i in range(0, len(patches), batch_size):
+        batch = patches[i : i + batch_size]
+        try:
+            rows = model.describe(batch)
+        except Exception as error:  # a plug-in may fail in any way
+            raise RuntimeError(
+                f"{model.name} fails on {name}: {type(error).__name__}: {error}"
+            ) from error
+        vectors[i : i + batch_size] = _checked(model, name, len(batch), rows)
     return vectors
 
 
-def _origin(model: Descriptor, block: Block) -> dict[str, str]:
+def _checked(model: Model, name: str, n: int, vectors: Vectors) -> Vectors:
+    wanted = (n, model.width)
+    dtype = np.dtype(model.distance.dtype)
+    if not isinstance(vectors, np.ndarray) or vectors.dtype != dtype or vectors.shape != wanted:
+        came = f"{getattr(vectors, 'dtype', type(vectors).__name__)} {list(np.shape(vectors))}"
+        raise ValueError(
+            f"{model.name} gave {came} for {n} patches of {name}; {dtype} {list(wanted)} was"
+            f" wanted: a row for each patch, as {model.distance.name} distance and dim {model.dim} ask"
+        )
+    if dtype == np.float32 and not np.isfinite(vectors).all():
+        bad = int(np.count_nonzero(~np.isfinite(vectors).all(axis=1)))
+        raise ValueError(
+            f"{model.name} gave {bad} of {n} vectors of {name} that are not finite;"
+            " `harness check --model` shows on which patches"
+        )
+    if model.distance is ANGLE and n:
+        off = float(np.abs(np.linalg.norm(vectors, axis=1) - 1).max())
+        if off > UNIT:
+            raise ValueError(
+                f"{model.name} gave a vector of {name} whose length is off 1 by {off:.2g}: angles"
+                " are measured between unit vectors; normalise them, or compare by l2"
+            )
+    return vectors
+
+
+def _origin(model: Descriptor) -> dict[str, str]:
     return {
         "model": model.name,
         "code": model.code,
@@ -154,5 +216,5 @@ def _origin(model: Descriptor, block: Block) -> dict[str, str]:
         "dim": str(model.dim),
         "provider": model.provider,
         "libraries": " ".join(f"{name}=={version(name)}" for name in model.libraries),
-        "block": block.sha256,
+        "fingerprint": fingerprint(model),
     }

@@ -3,7 +3,7 @@
 import json
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -15,6 +15,8 @@ from harness.types import Protocol, Scores
 
 if TYPE_CHECKING:
     from harness.evaluate import Model
+
+PUBLISHED = "published"  # below the results: what papers say, in forms of its own
 
 _Sha256 = Field(pattern="^[0-9a-f]{64}$")
 
@@ -30,9 +32,10 @@ class ModelFacts(_Part):
     dim: int
     distance: str
     licence: str
-    trained_on: list[str]
+    trained_on: list[str] | None  # None: nobody says on what
     weights: str | None = Field(pattern="^[0-9a-f]{64}$")
-    code: str
+    code: str  # sha256 of the source that makes the vectors
+    fingerprint: str  # sha256 of the vectors of some made-up patches
 
 
 class ProtocolFacts(_Part):
@@ -88,20 +91,30 @@ def refused(model: "Model", protocol: Protocol) -> list[str]:
     Raises:
         TrainedOnAll: if no cell is left.
     """
-    seen = [cell for cell, sources in protocol.cells.items() if meet(model.trained_on, sources)]
+    trained_on = model.trained_on or frozenset()
+    seen = [cell for cell, sources in protocol.cells.items() if meet(trained_on, sources)]
     if seen and len(seen) == len(protocol.cells):
         raise TrainedOnAll(
-            f"{model.name} was trained on {', '.join(sorted(model.trained_on))}, and"
+            f"{model.name} was trained on {', '.join(sorted(trained_on))}, and"
             f" {protocol.name} tests {', '.join(seen)} of {protocol.dataset.name}: what training"
             " has seen gives no score; choose other data"
         )
     return seen
 
 
-def record(model: "Model", protocol: Protocol, scores: Scores) -> Record:
-    """The record of one evaluation: the same run makes the same record."""
+def record(
+    model: "Model", protocol: Protocol, scores: Scores, fingerprint: str, kept_from: Sequence[str]
+) -> Record:
+    """The record of one evaluation: the same run makes the same record.
+
+    Args:
+        model: what was judged.
+        protocol: by what.
+        scores: what came of it.
+        fingerprint: of the model's vectors, as `evaluate.fingerprint` has it.
+        kept_from: cells that are not scored, as `refused` has them.
+    """
     dataset = protocol.dataset
-    kept_from = refused(model, protocol)
     tested = [sources for cell, sources in protocol.cells.items() if cell not in kept_from]
     return Record(
         protocol=ProtocolFacts(
@@ -114,19 +127,21 @@ def record(model: "Model", protocol: Protocol, scores: Scores) -> Record:
             patches=len(dataset),
             complete=dataset.complete,
             seen_in_training=meet(
-                model.trained_on, frozenset().union(*tested) if tested else dataset.sources
+                model.trained_on or frozenset(),
+                frozenset().union(*tested) if tested else dataset.sources,
             ),
             cells=list(protocol.cells),
-            refused=kept_from,
+            refused=list(kept_from),
         ),
         model=ModelFacts(
             name=model.name,
             dim=model.dim,
             distance=model.distance.name,
             licence=model.licence,
-            trained_on=sorted(model.trained_on),
+            trained_on=None if model.trained_on is None else sorted(model.trained_on),
             weights=model.weights,
             code=model.code,
+            fingerprint=fingerprint,
         ),
         environment=Environment(
             harness=version("descriptor-harness"),
@@ -163,25 +178,42 @@ def to_json(one: Record) -> str:
 
 
 def save(root: Path, one: Record) -> Path:
-    """Write one record; the same record writes the same bytes."""
+    """Write one record in place of an older one; the same record writes the same bytes.
+
+    Raises:
+        ValueError: if the file holds the record of another model, or of other data of this name.
+    """
     file = place(root, one)
+    try:
+        older = read(file)
+    except (FileNotFoundError, ValueError):  # of an older form: it is out of date anyhow
+        older = one
+    for what, its, mine in (
+        ("model", older.model.name, one.model.name),
+        ("contents of the data", older.data.sha256[:12], one.data.sha256[:12]),
+    ):
+        if its != mine:
+            raise ValueError(
+                f"{file} is a record of other {what} ({its}; this is {mine}): choose another"
+                " --results, or remove it"
+            )
     atomic.write_text(file, to_json(one))
     return file
 
 
 def save_run(file: Path, facts: Mapping[str, object]) -> None:
     """Keep beside a record what can't change its numbers: time, host, duration."""
-    atomic.write_text(file.with_suffix(".run.json"), json.dumps(facts, indent=1) + "\n")
+    atomic.write_text(file.with_suffix(".run"), json.dumps(facts, indent=1) + "\n")
 
 
 def load(root: Path) -> list[Record]:
-    """Every record below a folder, in the order of their paths.
+    """Every record below a folder, but for `published`, in the order of their paths.
 
     Raises:
         ValueError: if a file is no record; names the file and the field.
     """
-    files = sorted(f for f in root.rglob("*.json") if not f.name.endswith(".run.json"))
-    return [read(file) for file in files]
+    files = sorted(root.rglob("*.json"))
+    return [read(file) for file in files if file.relative_to(root).parts[0] != PUBLISHED]
 
 
 def read(file: Path) -> Record:

@@ -6,19 +6,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float32, Int, Shaped, UInt8
+from jaxtyping import UInt8
 
-from harness import parallel
-from harness.distances import Distance
+from harness.distances import Distance, Distances, ManyRows
+from harness.distances import Rows as Rows
+from harness.distances import Vectors as Vectors
 
 Patches = UInt8[np.ndarray, "n height width"]
 """Grey patches exactly as the data set stores them: 8 bits, not resized, not normalised."""
-
-Vectors = Shaped[np.ndarray, "n dim"]
-"""One descriptor a row: float32 numbers, or bits packed into uint8, as its distance takes them."""
-
-Rows = Int[np.ndarray, " m"]
-"""Indices of patches in data-set order."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +58,18 @@ class Descriptor:
     describe: Callable[[Patches], Vectors]  # any n, 0 included; any square patch
     distance: Distance
     dim: int  # numbers in a vector; bits where the distance takes packed bits
-    trained_on: frozenset[str] = frozenset()  # data names: "phototour/liberty", "hpatches/v_wall"
+    # Names of data: "phototour/liberty", "hpatches/v_wall". None: nobody says on what.
+    trained_on: frozenset[str] | None = frozenset()
     licence: str = "unknown"
     weights: str | None = None  # sha256 of the weights file
     code: str = ""  # sha256 of the source that makes the vectors; the registry fills it in
     libraries: tuple[str, ...] = ("numpy",)  # distributions whose version may change a vector
     provider: str = "cpu"  # what really computes: "cpu", "cuda", "CPUExecutionProvider"
+
+    @property
+    def width(self) -> int:
+        """Columns of the array of its vectors."""
+        return self.distance.columns(self.dim)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,15 +80,9 @@ class Descriptions:
     vectors: Vectors
     distance: Distance
 
-    def paired(self, a: Rows, b: Int[np.ndarray, "*sets m"]) -> Float32[np.ndarray, "*sets m"]:
-        """Distances between rows a[i] and b[..., i], measured on every core."""
-
-        def some(rows: slice) -> Float32[np.ndarray, "..."]:
-            return self.distance.paired(self.vectors, a[rows], b[..., rows])
-
-        step = max(1, -(-len(a) // (4 * parallel.CORES)))
-        parts = parallel.each(some, [slice(i, i + step) for i in range(0, len(a), step)])
-        return np.concatenate([np.empty((*b.shape[:-1], 0), np.float32), *parts], axis=-1)
+    def paired(self, a: Rows, b: ManyRows) -> Distances:
+        """Distances between rows a[i] and b[..., i]."""
+        return self.distance.paired(self.vectors, a, b)
 
 
 @dataclass(frozen=True)
@@ -108,5 +103,6 @@ class Protocol:
     dataset: Dataset
     score: Callable[[Descriptions], Scores]
     headline: str  # the score that tables are sorted by
+    distances: frozenset[str] | None = None  # names of those it can score; None: any
     # Parts that a model may be kept from one by one: first part of their scores' names -> sources.
     cells: Mapping[str, frozenset[str]] = field(default_factory=dict)

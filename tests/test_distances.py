@@ -106,3 +106,14 @@ def test_l2_is_kept_squared():
 def test_angles_are_in_radians():
     a, b = np.array([[1, 0]], np.float32), np.array([[0, 1]], np.float32)
     assert ANGLE.cross(a, b)[0, 0] == pytest.approx(np.pi / 2)
+
+
+@every
+def test_no_rows_have_no_distances(distance):
+    none = np.empty(0, np.intp)
+    assert distance.paired(VECTORS[distance.name], none, none).shape == (0,)
+
+
+def test_a_far_outlier_does_not_swallow_small_distances():
+    v = np.concatenate([UNIT[:20], 1e6 * UNIT[20:21]])
+    np.testing.assert_allclose(L2.cross(v, v)[:20, :20], L2.cross(v[:20], v[:20]), rtol=1e-5)

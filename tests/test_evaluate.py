@@ -1,10 +1,16 @@
+import dataclasses
+
 import numpy as np
 import pytest
 from toy import POINTS, toy_dataset, toy_descriptor, toy_protocol
 
 from harness.cache import VectorCache
+from harness.distances import ANGLE
 from harness.evaluate import describe, evaluate, export_vectors
 from harness.plugins import model as load_model
+
+
+PROBE = 9  # patches that tell models apart
 
 
 def counting(calls):
@@ -28,7 +34,7 @@ def test_a_data_set_shared_by_protocols_is_described_once():
     dataset = toy_dataset()
     protocols = [toy_protocol(task, dataset) for task in ("verification", "matching")]
     assert len(list(evaluate(toy_descriptor(describe=counting(calls)), protocols))) == 2
-    assert sum(calls) == 2 * POINTS
+    assert sum(calls) == PROBE + 2 * POINTS
 
 
 def test_cached_vectors_are_not_computed_again(tmp_path):
@@ -37,7 +43,7 @@ def test_cached_vectors_are_not_computed_again(tmp_path):
     cache = VectorCache(tmp_path)
     one, two = (describe(model, toy_dataset(), cache=cache) for _ in range(2))
     np.testing.assert_array_equal(one.vectors, two.vectors)
-    assert sum(calls) == 2 * POINTS
+    assert sum(calls) == 2 * POINTS + 2 * PROBE
 
 
 @pytest.mark.parametrize(
@@ -48,7 +54,40 @@ def test_another_origin_is_computed_again(tmp_path, change):
     cache = VectorCache(tmp_path)
     for fields in ({"name": "one"}, {"name": "one", **change}):
         describe(toy_descriptor(describe=counting(calls), **fields), toy_dataset(), cache=cache)
-    assert sum(calls) == 4 * POINTS
+    assert sum(calls) == 4 * POINTS + 2 * PROBE
+
+
+def test_a_file_that_a_model_reads_on_its_own_is_seen(tmp_path):
+    weights = [1.0]
+
+    def scaled(patches):
+        return patches.reshape(len(patches), -1)[:, :8].astype(np.float32) * weights[0]
+
+    model, cache = toy_descriptor(describe=scaled), VectorCache(tmp_path)
+    before = describe(model, toy_dataset(), cache=cache).vectors
+    weights[0] = np.float32(2.0)
+    np.testing.assert_array_equal(describe(model, toy_dataset(), cache=cache).vectors, 2 * before)
+
+
+def test_the_record_tells_such_models_apart():
+    prints = set()
+    for factor in (1, 2):
+        model = toy_descriptor(describe=lambda p, f=factor: counting([])(p) * np.float32(f))
+        (record,) = evaluate(model, [toy_protocol()])
+        prints.add(record.model.fingerprint)
+    assert len(prints) == 2
+
+
+def test_a_model_may_reuse_its_memory():
+    own = np.empty((POINTS, 8), np.float32)
+
+    def reusing(patches):
+        own[: len(patches)] = patches.reshape(len(patches), -1)[:, :8]
+        return own[: len(patches)]
+
+    described = describe(toy_descriptor(describe=reusing), toy_dataset(), batch_size=7)
+    expected = describe(toy_descriptor(describe=counting([])), toy_dataset())
+    np.testing.assert_array_equal(described.vectors, expected.vectors)
 
 
 def test_after_an_interruption_what_was_described_is_kept(tmp_path):
@@ -56,14 +95,42 @@ def test_after_an_interruption_what_was_described_is_kept(tmp_path):
     calls = []
 
     def interrupted(patches):
-        if calls:
+        if len(calls) == 2:  # the probe, then one block
             raise KeyboardInterrupt
         return counting(calls)(patches)
 
     with pytest.raises(KeyboardInterrupt):
         describe(toy_descriptor(describe=interrupted), toy_dataset(), cache=cache)
     describe(toy_descriptor(describe=counting(calls)), toy_dataset(), cache=cache)
-    assert calls == [POINTS, POINTS]
+    assert calls == [PROBE, POINTS, PROBE, POINTS]
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
+    (tmp_path / "file").touch()
+    cache = VectorCache(tmp_path / "file")
+    assert len(describe(toy_descriptor(), toy_dataset(), cache=cache).vectors) == 2 * POINTS
+
+
+def test_a_failing_model_is_named_with_the_block():
+    def failing(patches):
+        raise IndexError("no such layer")
+
+    with pytest.raises(RuntimeError, match=r"mean fails on clean: IndexError: no such layer"):
+        describe(toy_descriptor(describe=failing), toy_dataset())
+
+
+def test_angles_are_only_measured_between_unit_vectors():
+    model = dataclasses.replace(toy_descriptor(), distance=ANGLE)
+    with pytest.raises(ValueError, match="whose length is off 1"):
+        describe(model, toy_dataset())
+
+
+def test_vectors_that_a_protocol_cannot_score_are_refused_before_they_are_made():
+    calls = []
+    protocol = dataclasses.replace(toy_protocol(), distances=frozenset({"hamming"}))
+    with pytest.raises(ValueError, match="takes vectors compared by hamming"):
+        list(evaluate(toy_descriptor(describe=counting(calls)), [protocol]))
+    assert sum(calls) == PROBE
 
 
 def test_a_damaged_cache_file_is_computed_again(tmp_path):
@@ -78,7 +145,7 @@ def test_a_damaged_cache_file_is_computed_again(tmp_path):
 @pytest.mark.parametrize(
     ("describe_patches", "message"),
     [
-        (lambda p: np.zeros((len(p) - 1, 8), np.float32), r"gave float32 \[29, 8\] for clean"),
+        (lambda p: np.zeros((len(p) - 1, 8), np.float32), r"gave float32 \[29, 8\] for 30 .*clean"),
         (lambda p: np.zeros((len(p), 9), np.float32), r"gave float32 \[30, 9\]"),
         (lambda p: np.zeros((len(p), 8)), r"gave float64 \[30, 8\]"),
         (lambda p: np.full((len(p), 8), np.nan, np.float32), "30 of 30 vectors of clean"),

@@ -1,4 +1,5 @@
 import csv
+import dataclasses
 import io
 
 import pytest
@@ -48,9 +49,7 @@ def test_what_was_not_measured_is_said_to_be_missing():
     one = board(*measured("all", tasks=("verification", "matching")), *measured("one"))
     rows = {row["model"]: row for row in cells(one)}
     assert rows["one"]["matching/ap"] == MISSING
-    assert f"| one | 8 | {MISSING} |" in leaderboard.to_markdown(one) or MISSING in [
-        cell.strip() for cell in leaderboard.to_markdown(one).split("|")
-    ]
+    assert f"| one | 8 | {MISSING} |" in leaderboard.to_markdown(one)
 
 
 def test_a_row_trained_on_what_it_is_tested_on_is_marked():
@@ -58,7 +57,15 @@ def test_a_row_trained_on_what_it_is_tested_on_is_marked():
     table = leaderboard.to_markdown(one)
     assert "| cheat † |" in table
     assert "| fair |" in table
-    assert [row["seen_in_training"] for row in cells(one)] == ["true", "false"]
+    found = {row["model"]: row["trained_on_tested_data"] for row in cells(one)}
+    assert found == {"cheat": "yes", "fair": "no"}
+
+
+def test_a_row_of_unknown_training_is_marked():
+    one = board(*measured("secret", trained_on=None))
+    assert "| secret ? |" in leaderboard.to_markdown(one)
+    assert "? nobody says" in leaderboard.to_markdown(one)
+    assert cells(one)[0]["trained_on_tested_data"] == "unknown"
 
 
 def test_partial_data_enter_no_board():
@@ -78,8 +85,35 @@ def test_other_contents_under_one_name_are_an_error():
 
 
 def test_other_weights_under_one_name_are_an_error():
-    with pytest.raises(ValueError, match=r"can't share a table.*weights"):
+    with pytest.raises(ValueError, match=r"can't share a table.*model weights"):
         leaderboard.boards([*measured("a"), *measured("a", tasks=("matching",), weights="0" * 64)])
+
+
+def test_another_environment_in_one_row_is_an_error():
+    one, two = measured("a", tasks=("verification", "matching"))
+    provider = two.environment.model_copy(update={"provider": "cuda"})
+    with pytest.raises(ValueError, match="environment provider is cuda and cpu"):
+        leaderboard.boards([one, two.model_copy(update={"environment": provider})])
+
+
+def test_a_board_that_mixes_does_not_stop_the_others(tmp_path):
+    good = dataclasses.replace(toy_dataset(), name="good")
+    for record in (*measured("a"), *measured("c", dataset=good)):
+        results.save(tmp_path, record)
+    (odd,) = measured("b", dataset=toy_dataset(truth="other"))
+    results.save(tmp_path, odd)
+    with pytest.raises(ValueError, match="can't share a table"):
+        leaderboard.write(tmp_path)
+    assert [f.parts[-3] for f in tmp_path.rglob("leaderboard.md")] == ["good"]
+
+
+def test_a_board_without_records_is_removed(tmp_path):
+    (record,) = measured("a")
+    file = results.save(tmp_path, record)
+    leaderboard.write(tmp_path)
+    file.unlink()
+    assert leaderboard.write(tmp_path) == []
+    assert not list(tmp_path.rglob("leaderboard.*"))
 
 
 def test_percent_stands_only_in_the_table_to_read():
@@ -91,6 +125,8 @@ def test_percent_stands_only_in_the_table_to_read():
 def test_the_same_records_make_the_same_bytes(tmp_path):
     for record in (*measured("a", tasks=("verification", "matching")), *measured("b")):
         results.save(tmp_path, record)
-    first = [file.read_bytes() for file in leaderboard.write(tmp_path)]
-    assert [file.read_bytes() for file in leaderboard.write(tmp_path)] == first
+    first = {f.name: f.read_bytes() for f in leaderboard.write(tmp_path)}
+    for record in (*measured("b"), *measured("a", tasks=("matching", "verification"))):
+        results.save(tmp_path / "other", record)
+    assert {f.name: f.read_bytes() for f in leaderboard.write(tmp_path / "other")} == first
     assert len(first) == 2

@@ -116,7 +116,7 @@ def quaternion(rotation):
 
 
 def write_model(folder, forgotten=()):
-    """A sparse model of the book in COLMAP's text format; (image, point) is no observation there."""
+    """A sparse model of the book as COLMAP's text; what is forgotten is (image, point)."""
     folder.mkdir(parents=True)
     xyz, _, _ = points()
     (folder / "cameras.txt").write_text(

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from toy import toy_descriptor, toy_protocol
+from toy import toy_dataset, toy_descriptor, toy_protocol
 
 from harness import results
 from harness.evaluate import evaluate
@@ -66,6 +66,42 @@ def test_a_cut_off_file_is_named(tmp_path):
     file.write_bytes(file.read_bytes()[:50])
     with pytest.raises(ValueError, match=r"mean\.json is not a record"):
         results.load(tmp_path)
+
+
+def test_a_record_of_other_contents_is_not_replaced(tmp_path):
+    results.save(tmp_path, one_record())
+    other = replace(toy_protocol(), dataset=toy_dataset(truth="other"))
+    (record,) = evaluate(toy_descriptor(), [other])
+    with pytest.raises(ValueError, match=r"mean\.json is a record of other contents of the data"):
+        results.save(tmp_path, record)
+
+
+def test_a_record_of_another_model_is_not_replaced(tmp_path):
+    for name in ("a:b", "a/b"):  # both make the file name a_b
+        (record,) = evaluate(toy_descriptor(name), [toy_protocol()])
+        if name == "a:b":
+            results.save(tmp_path, record)
+    with pytest.raises(ValueError, match="is a record of other model"):
+        results.save(tmp_path, record)
+
+
+def test_a_record_of_an_older_form_is_replaced(tmp_path):
+    file = results.save(tmp_path, one_record())
+    file.write_text("{}")
+    assert results.read(results.save(tmp_path, one_record())) == one_record()
+
+
+def test_what_papers_published_is_no_record(tmp_path):
+    results.save(tmp_path, one_record())
+    (tmp_path / "published").mkdir()
+    (tmp_path / "published/table.json").write_text("{}")
+    assert results.load(tmp_path) == [one_record()]
+
+
+def test_a_model_of_unknown_training_is_recorded_as_such():
+    (record,) = evaluate(toy_descriptor(trained_on=None), [toy_protocol()])
+    assert record.model.trained_on is None
+    assert not record.data.seen_in_training
 
 
 @pytest.mark.parametrize(

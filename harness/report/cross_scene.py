@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from harness import atomic, results
+from harness import results
 from harness.metrics import lower_is_better
-from harness.report.leaderboard import MISSING, Board, boards
+from harness.report.leaderboard import MISSING, Board, boards, replace
 from harness.results import Record
 
 MEAN = "mean"
@@ -59,18 +59,15 @@ def write(root: Path) -> list[Path]:
 
     They are `cross_scene.csv` and `cross_scene.md`; the same records, the same bytes.
     """
-    written = []
+    texts: dict[Path, str] = {}
     for board in boards(results.load(root)):
         found = tables(board)
         if found:
             folder = root / board.family / board.data / board.split
-            for name, text in (
-                ("cross_scene.csv", to_csv(found)),
-                ("cross_scene.md", to_markdown(board, found)),
-            ):
-                atomic.write_text(folder / name, text)
-                written.append(folder / name)
-    return written
+            texts[folder / "cross_scene.csv"] = to_csv(found)
+            texts[folder / "cross_scene.md"] = to_markdown(board, found)
+    replace(root, "cross_scene.*", texts)
+    return list(texts)
 
 
 def tables(board: Board) -> list[Table]:
@@ -190,7 +187,7 @@ def _row(name: str, members: Sequence[Record], scenes: Sequence[str], metric: st
 def _family(record: Record) -> str:
     """What models share that differ in their training: "net", "net.*-v2" of "net.liberty-v2"."""
     family, dot, tag = record.model.name.partition(".")
-    for source in record.model.trained_on:
+    for source in record.model.trained_on or ():
         tag = tag.replace(source.rpartition("/")[2], "*")
     return f"{family}{dot}{tag}".removesuffix(".*")
 

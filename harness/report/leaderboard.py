@@ -4,7 +4,7 @@ import csv
 import io
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,11 @@ from harness.metrics import lower_is_better
 from harness.results import Record
 
 MISSING = "—"
+SEEN, UNKNOWN = "†", "?"
+MEANINGS = {
+    SEEN: "trained on data that this table tests: not comparable.",
+    UNKNOWN: "nobody says what it was trained on.",
+}
 
 
 @dataclass(frozen=True)
@@ -39,50 +44,81 @@ class Board:
 def write(root: Path) -> list[Path]:
     """Make every leaderboard below a folder of results again; the same records, the same bytes.
 
-    Each is kept beside its records, as `leaderboard.csv` and `leaderboard.md`.
+    Each is kept beside its records, as `leaderboard.csv` and `leaderboard.md`; one that has no
+    records any more is removed.
 
     Raises:
-        ValueError: if records of one board differ in data, or in the version of a protocol.
+        ValueError: if records of one board can't be compared; the other boards are written.
     """
-    written = []
-    for board in boards(results.load(root)):
-        folder = root / board.family / board.data / board.split
-        for name, text in (
-            ("leaderboard.csv", to_csv(board)),
-            ("leaderboard.md", to_markdown(board)),
-        ):
-            atomic.write_text(folder / name, text)
-            written.append(folder / name)
-    return written
+    texts: dict[Path, str] = {}
+    kept, faults = [], []
+    for key, records in _groups(results.load(root)).items():
+        folder = root.joinpath(*key)
+        files = [folder / name for name in ("leaderboard.csv", "leaderboard.md")]
+        try:
+            board = _board(key, records)
+        except ValueError as error:
+            faults.append(str(error))
+            kept += files
+            continue
+        texts |= dict(zip(files, (to_csv(board), to_markdown(board)), strict=True))
+    replace(root, "leaderboard.*", texts, kept)
+    if faults:
+        raise ValueError("; ".join(faults))
+    return list(texts)
+
+
+def replace(root: Path, pattern: str, texts: Mapping[Path, str], kept: Sequence[Path] = ()) -> None:
+    """Write tables, and remove those of this pattern that are neither written nor kept."""
+    for file in root.rglob(pattern):
+        if file not in texts and file not in kept:
+            file.unlink()
+    for file, text in texts.items():
+        atomic.write_text(file, text)
 
 
 def boards(records: Iterable[Record]) -> list[Board]:
-    """Records sorted into boards; those of incomplete data enter none."""
+    """Records sorted into boards; those of incomplete data enter none.
+
+    Raises:
+        ValueError: if records of one board can't be compared.
+    """
+    return [_board(key, group) for key, group in _groups(records).items()]
+
+
+def _groups(records: Iterable[Record]) -> dict[tuple[str, str, str], list[Record]]:
     groups: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
     for record in records:
         if record.data.complete:
             family = record.protocol.name.partition("/")[0]
             groups[family, record.data.name, record.data.split].append(record)
-    return [Board(*key, rows=_rows(_comparable(group))) for key, group in sorted(groups.items())]
+    return dict(sorted(groups.items()))
+
+
+def _board(key: tuple[str, str, str], records: list[Record]) -> Board:
+    return Board(*key, rows=_rows(_comparable(records)))
 
 
 def to_csv(board: Board) -> str:
     """Full precision, one line a model; "—" is a score that was not measured."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
-    facts = ("model", "dim", "distance", "seen_in_training", "weights", "data_sha256")
+    facts = ("model", "dim", "distance", "trained_on_tested_data", "weights", "fingerprint")
     bounds = [name for name in board.columns if any(name in _intervals(row) for row in board.rows)]
-    lines.writerow(
-        [*facts, *board.columns, *(f"{n} {end}" for n in bounds for end in ("low", "high"))]
-    )
+    ends = [f"{name} {end}" for name in bounds for end in ("low", "high")]
+    protocols = sorted({record.protocol.name for row in board.rows for record in row})
+    hashes = [f"{name} data_sha256" for name in protocols]
+    lines.writerow([*facts, *board.columns, *ends, *hashes])
     for row in board.rows:
         model, scores, intervals = row[0].model, _scores(row), _intervals(row)
-        seen = any(record.data.seen_in_training for record in row)
-        known = (model.name, model.dim, model.distance, str(seen).lower(), model.weights or MISSING)
+        seen = {SEEN: "yes", UNKNOWN: "unknown"}.get(_mark(row), "no")
+        known = (model.name, model.dim, model.distance, seen, model.weights or MISSING)
         values = [repr(scores[name]) if name in scores else MISSING for name in board.columns]
         for name in bounds:
             values += map(repr, intervals[name]) if name in intervals else (MISSING, MISSING)
-        lines.writerow([*known, row[0].data.sha256, *values])
+        data = {record.protocol.name: record.data.sha256 for record in row}
+        hashed = [data.get(name, MISSING) for name in protocols]
+        lines.writerow([*known, model.fingerprint or MISSING, *values, *hashed])
     return out.getvalue()
 
 
@@ -105,8 +141,9 @@ def to_markdown(board: Board) -> str:
 def headline_table(board: Board) -> list[str]:
     """The headlines of every model, in percent, as lines of Markdown."""
     lines = _table(board, board.headlines)
-    if any(record.data.seen_in_training for row in board.rows for record in row):
-        lines += ["", "† trained on data that this table tests: not comparable."]
+    marks = {_mark(row) for row in board.rows}
+    for mark, meaning in MEANINGS.items():
+        lines += ["", f"{mark} {meaning}"] if mark in marks else []
     return lines
 
 
@@ -115,10 +152,16 @@ def _table(board: Board, columns: list[str]) -> list[str]:
     heads = [name.removeprefix(f"{common}/") for name in columns]
     lines = [f"| model | dim | {' | '.join(heads)} |", "|---" * 2 + "|---:" * len(columns) + "|"]
     for row in board.rows:
-        mark = " †" if any(record.data.seen_in_training for record in row) else ""
-        cells = [_cell(row, name) for name in columns]
-        lines.append(f"| {row[0].model.name}{mark} | {_dim(row[0])} | {' | '.join(cells)} |")
+        name = f"{row[0].model.name} {_mark(row)}".strip()
+        cells = [_cell(row, column) for column in columns]
+        lines.append(f"| {name} | {_dim(row[0])} | {' | '.join(cells)} |")
     return lines
+
+
+def _mark(row: tuple[Record, ...]) -> str:
+    if any(record.data.seen_in_training for record in row):
+        return SEEN
+    return UNKNOWN if row[0].model.trained_on is None else ""
 
 
 def _cell(row: tuple[Record, ...], name: str) -> str:
@@ -178,23 +221,31 @@ def _rows(records: list[Record]) -> tuple[tuple[Record, ...], ...]:
 
 
 def _comparable(records: list[Record]) -> list[Record]:
-    """The same records, all of one task measured by one definition on the same contents."""
+    """The same records, if behind each name stand one definition, one set of data, one model.
+
+    Raises:
+        ValueError: if not; says which two records differ, and in what.
+    """
     tasks: dict[str, Record] = {}
     models: dict[str, Record] = {}
     for one in records:
         task = tasks.setdefault(one.protocol.name, one)
-        model = models.setdefault(one.model.name, one)
-        for what, mine, other, its in (
-            ("data", one.data.sha256, task, task.data.sha256),
-            ("protocol version", one.protocol.version, task, task.protocol.version),
-            ("weights", one.model.weights, model, model.model.weights),
-            ("code", one.model.code, model, model.model.code),
+        row = models.setdefault(one.model.name, one)
+        pairs = [
+            (task, "data", one.data.sha256, task.data.sha256),
+            (task, "protocol version", one.protocol.version, task.protocol.version),
+        ]
+        for part, mine, its in (
+            ("model", one.model, row.model),
+            ("environment", one.environment, row.environment),
         ):
-            if mine != its:
+            both = zip(mine.model_dump().items(), its.model_dump().values(), strict=True)
+            pairs += [(row, f"{part} {field}", a, b) for (field, a), b in both]
+        for other, what, a, b in pairs:
+            if a != b:
                 raise ValueError(
                     f"{one.model.name} ({one.protocol.name}) and {other.model.name}"
                     f" ({other.protocol.name}) can't share a table on {one.data.name}, split"
-                    f" {one.data.split}: {what} {str(mine)[:12]} and {str(its)[:12]};"
-                    " evaluate again what is out of date"
+                    f" {one.data.split}: {what} is {a} and {b}; evaluate again what is out of date"
                 )
     return records

@@ -75,8 +75,10 @@ def _faces(shot: Shot, points: Observations) -> Bool[np.ndarray, " n"]:
     cosine = (ray * mean).sum(1) / np.linalg.norm(ray, axis=1)
     place, image_from_plane = shot.look(points.xyz, points.axes)
     x, y = place.T  # not a number behind the camera, and so not in the image
-    within = (x >= 0) & (y >= 0) & (x <= shot.width - 1) & (y <= shot.height - 1)
-    return within & (cosine >= FACING) & (np.linalg.det(image_from_plane) > 0)
+    faces = (x >= 0) & (y >= 0) & (x <= shot.width - 1) & (y <= shot.height - 1)
+    faces &= cosine >= FACING
+    faces[faces] = np.linalg.det(image_from_plane[faces]) > 0
+    return faces
 
 
 def _near(
