@@ -22,6 +22,7 @@ from harness import registry
 from harness.distances import DISTANCES, HAMMING, L2, Distance
 from harness.types import Descriptor, Patches, Vectors
 
+PREFIX = "onnx:"  # of names, so that no record of another model is taken for a file's
 CUDA = "CUDAExecutionProvider"
 # Neither a coarser number format nor an algorithm picked by a stopwatch: both would move vectors.
 CUDA_OPTIONS = {"use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC"}
@@ -31,8 +32,9 @@ NATURAL = {"tensor(float)": L2, "tensor(uint8)": HAMMING}  # where the metadata 
 def open_model(file: Path, *, device: str) -> Descriptor:
     """The descriptor in an ONNX file, on "cpu", on "cuda", or "auto": on CUDA where that works.
 
-    Of the metadata it reads name (else the stem of the file), distance (else l2, or hamming for
-    uint8 vectors), dim, trained_on (names divided by commas, or a JSON list) and licence.
+    Of the metadata it reads name (else the stem of the file; "onnx:" goes before it), distance
+    (else l2, or hamming for uint8 vectors), dim, trained_on (names divided by commas, or a JSON
+    list, [] for a model that is not trained) and licence.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -48,7 +50,7 @@ def open_model(file: Path, *, device: str) -> Descriptor:
     distance = _distance(said, session, file)
     graph = _graph(session, file)
     return Descriptor(
-        name=said.get("name", file.stem),
+        name=PREFIX + said.get("name", file.stem),
         describe=graph.describe,
         distance=distance,
         dim=_dim(said, graph, distance),
@@ -229,7 +231,7 @@ def _dim(said: Mapping[str, str], graph: _Graph, distance: Distance) -> int:
     if "dim" not in said:
         return width * 8 if distance is HAMMING else width
     dim = int(said["dim"]) if said["dim"].isdecimal() else 0
-    if width != (-(-dim // 8) if distance is HAMMING else dim):
+    if width != distance.columns(dim):
         raise ValueError(
             f"{graph.file} gives {width} {vectors.dtype} a vector, but its metadata say"
             f" dim={said['dim']}"
@@ -237,8 +239,10 @@ def _dim(said: Mapping[str, str], graph: _Graph, distance: Distance) -> int:
     return dim
 
 
-def _trained_on(said: Mapping[str, str], file: Path) -> frozenset[str]:
+def _trained_on(said: Mapping[str, str], file: Path) -> frozenset[str] | None:
     text = said.get("trained_on", "").strip()
+    if not text:
+        return None
     if not text.startswith("["):
         return frozenset(name.strip() for name in text.split(",") if name.strip())
     try:

@@ -16,7 +16,6 @@ import numpy as np
 
 from harness import onnx_file, registry, vector_folder
 from harness.distances import HAMMING, L2
-from harness.onnx_file import working_providers as working_providers
 from harness.types import Descriptor
 from harness.vector_folder import VectorFolder
 
@@ -90,7 +89,7 @@ def _made(maker: Callable[..., Any], device: str, origin: str) -> Descriptor:
         options["device"] = ("cuda" if cuda_works() else "cpu") if device == "auto" else device
     try:
         made = maker(**options)
-    except Exception as error:  # a plug-in may fail in any way
+    except (Exception, SystemExit) as error:  # a plug-in may fail in any way
         raise RuntimeError(f"{origin} can't be made: {type(error).__name__}: {error}") from error
     if not isinstance(made, Descriptor):
         raise TypeError(f"{origin} returned {made!r:.60}; a harness.Descriptor is wanted")
@@ -156,7 +155,7 @@ def _plain(describe: Callable[..., Any], origin: str) -> Descriptor:
     patches = np.random.default_rng(0).integers(0, 256, (2, 65, 65), dtype=np.uint8)
     try:
         vectors = describe(patches)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise RuntimeError(
             f"{origin} fails on 2 patches of 65 x 65: {type(error).__name__}: {error}"
         ) from error
@@ -173,7 +172,7 @@ def _plain(describe: Callable[..., Any], origin: str) -> Descriptor:
             " packed into uint8, compared by Hamming: end with .astype(np.float32) or np.packbits"
         )
     dim = vectors.shape[1] * (8 if distance is HAMMING else 1)
-    return Descriptor(origin, describe, distance, dim, licence="unknown")
+    return Descriptor(origin, describe, distance, dim, trained_on=None, licence="unknown")
 
 
 def _libraries(source: bytes) -> set[str]:

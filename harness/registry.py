@@ -1,4 +1,4 @@
-"""Finds descriptors, protocols, builders and weights by name among installed entry points."""
+"""Finds descriptors, protocols, builders, weights and data sets among installed entry points."""
 
 import ast
 import hashlib
@@ -10,7 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-KINDS = ("descriptors", "protocols", "builders", "weights")
+KINDS = ("descriptors", "protocols", "builders", "weights", "datasets")
 
 
 def names(kind: str) -> list[str]:
@@ -34,7 +34,7 @@ def load(kind: str, name: str) -> Any:
     entry = _entry(kind, name)
     try:
         return entry.load()
-    except Exception as error:  # a plug-in may fail in any way; the others must go on working
+    except (Exception, SystemExit) as error:  # a plug-in may fail in any way, scripts may exit
         raise ImportError(
             f"{_singular(kind)} {name!r} of {source(kind, name)} ({entry.value}) can't be"
             f" imported: {type(error).__name__}: {error}"

@@ -1,7 +1,8 @@
 """Vectors as the official HPatches tools keep them: a CSV file for each block of patches.
 
 A row for each patch, no header; cells are divided by "," or ";" and may begin with blanks. A folder
-may say more about its vectors in `descriptor.json`; without it they are compared by L2.
+may say more about its vectors in `descriptor.json`; without it they are compared by L2. The model is
+called "csv:" and the name that the folder gives, so that no record of another model is taken for it.
 """
 
 import hashlib
@@ -19,6 +20,7 @@ from harness.distances import DISTANCES, HAMMING, L2, Distance
 from harness.types import Block, Descriptor, Vectors
 
 ABOUT = "descriptor.json"
+PREFIX = "csv:"
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,17 @@ class VectorFolder:
     root: Path
     distance: Distance
     dim: int  # columns of every file
-    trained_on: frozenset[str]
+    trained_on: frozenset[str] | None  # None: the folder does not say
     licence: str
     weights: str  # sha256 over names and contents of all CSV files: the vectors are the weights
     code: str = ""
     libraries: tuple[str, ...] = ()
     provider: str = "csv"
+
+    @property
+    def width(self) -> int:
+        """Columns of the array of its vectors."""
+        return self.distance.columns(self.dim)
 
     def read(self, block: Block) -> Vectors:
         """The vectors of one block, in its order.
@@ -47,8 +54,8 @@ class VectorFolder:
         file = self.root / f"{block.name}.csv"
         if not file.is_file():
             raise FileNotFoundError(
-                f"{self.name} has no vectors for {block.name}: no file {file}; describe these"
-                " patches too, or allow the data set to be incomplete"
+                f"{self.name} has no vectors for {block.name}: no file {file}; a file is wanted for"
+                " each block of the data set, so describe these patches too"
             )
         numbers = _numbers(file, self.dim, bits=self.distance is HAMMING)
         if len(numbers) != block.size:
@@ -71,12 +78,13 @@ def open_folder(root: Path) -> VectorFolder:
             f"no CSV file in {root}; the official form is {root / '<sequence>' / '<strip>.csv'}"
         )
     about = _about(root / ABOUT)
+    trained_on = about.get("trained_on")
     return VectorFolder(
-        name=about.get("name", root.resolve().name),
+        name=PREFIX + about.get("name", root.resolve().name),
         root=root,
         distance=DISTANCES[about.get("distance", L2.name)],
         dim=_dim(files, root),
-        trained_on=frozenset(about.get("trained_on", ())),
+        trained_on=None if trained_on is None else frozenset(trained_on),
         licence=about.get("licence", "unknown"),
         weights=_sha256(files, root),
     )
@@ -121,9 +129,9 @@ def write(
 def describe_folder(root: Path, model: Descriptor | VectorFolder) -> None:
     """Write `descriptor.json`: what the CSV files beside it do not say of the model."""
     about = {
-        "name": model.name,
+        "name": model.name.removeprefix(PREFIX),
         "distance": model.distance.name,
-        "trained_on": sorted(model.trained_on),
+        "trained_on": None if model.trained_on is None else sorted(model.trained_on),
         "licence": model.licence,
     }
     atomic.write_text(root / ABOUT, json.dumps(about, indent=1) + "\n")
@@ -135,7 +143,7 @@ def _about(file: Path) -> dict[str, Any]:
     wanted = {
         "name": "a name",
         "distance": f"one of {', '.join(DISTANCES)}",
-        "trained_on": "a list of data names",
+        "trained_on": "a list of data names, or null where they are not known",
         "licence": "a text",
     }
     try:
@@ -148,7 +156,8 @@ def _about(file: Path) -> dict[str, Any]:
         if key not in wanted:
             raise ValueError(f"{file}: unknown key {key!r}; known: {', '.join(wanted)}")
         if key == "trained_on":
-            good = isinstance(value, list) and all(isinstance(name, str) for name in value)
+            names = [] if value is None else value
+            good = isinstance(names, list) and all(isinstance(name, str) for name in names)
         else:
             good = isinstance(value, str) and value != ""
         if not good or (key == "distance" and value not in DISTANCES):

@@ -1,31 +1,28 @@
 """Published weights as rows of data, and a store of the files that match them.
 
 A foreign checkpoint enters the store once: known by its sha256, read without running any code
-that it carries, kept as safetensors. Nothing is downloaded unless `fetch` is called.
+that it carries, kept as safetensors, with the sha256 of what was written in a file beside it.
+Nothing is downloaded unless `fetch` is called.
 """
 
 import hashlib
-import http.client
+import logging
 import os
-import re
-import sys
-import tempfile
-import urllib.error
-import urllib.request
-import warnings
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness import atomic, home, registry
+from filelock import FileLock
+
+from harness import atomic, download, home, registry
+from harness.download import Copy, Progress
 
 if TYPE_CHECKING:
     import torch
 
-HEAD = 512  # bytes that tell a web page or a Git LFS pointer from weights
-PIECE = 1 << 18  # bytes read from a mirror at a time
-PATIENCE = 30  # seconds without a byte before a mirror is given up
+log = logging.getLogger(__name__)
 
 Tensors = dict[str, "torch.Tensor"]
 """Parameters by name, as the authors' code names them."""
@@ -45,6 +42,10 @@ class Weights:
     source: str  # repository and commit, or paper
 
 
+class NotHere(FileNotFoundError):
+    """Published weights that are neither in the store nor in the folder HARNESS_WEIGHTS."""
+
+
 def known() -> dict[str, Weights]:
     """Every row that an installed package lists, by name."""
     rows: dict[str, Weights] = {}
@@ -52,7 +53,7 @@ def known() -> dict[str, Weights]:
         try:
             listed = registry.load("weights", table)
         except ImportError as error:  # one broken package must not hide the others' weights
-            warnings.warn(str(error), stacklevel=2)
+            log.warning("%s", error)
             continue
         for row in listed.values():
             if rows.setdefault(row.name, row) != row:
@@ -72,7 +73,7 @@ def add(file: Path, rows: Iterable[Weights]) -> Weights:
     """
     if not file.is_file():
         raise FileNotFoundError(f"no file {file}: give the path of a downloaded weights file")
-    row = _identify(file, list(rows), called=str(file))
+    row = _identify(file, list(rows))
     _store(file, row)
     return row
 
@@ -81,16 +82,15 @@ def path(row: Weights) -> Path:
     """The stored safetensors of a row; a file in the folder HARNESS_WEIGHTS is added first.
 
     Raises:
-        FileNotFoundError: if it is in neither; says where to get it and what to do with it.
+        NotHere: if it is in neither; says where to get it and what to do with it.
         ValueError: if HARNESS_WEIGHTS holds another file of this name.
     """
-    stored = _place(row)
-    if stored.exists():
-        return stored
+    if _is_stored(row):
+        return _place(row)
     if brought := _brought(row):
         add(brought, [row])
-        return stored
-    raise FileNotFoundError(
+        return _place(row)
+    raise NotHere(
         f"{row.name} needs {_described(row)}, which is neither in the store"
         f" nor in the folder HARNESS_WEIGHTS ({os.environ.get('HARNESS_WEIGHTS') or 'not set'});"
         f" {_by_hand(row)}"
@@ -99,52 +99,49 @@ def path(row: Weights) -> Path:
 
 def is_here(row: Weights) -> bool:
     """Whether `path` has a file to give without a download."""
-    return _place(row).exists() or _brought(row) is not None
+    return _is_stored(row) or _brought(row) is not None
 
 
 def load(row: Weights) -> Tensors:
     """The tensors of a row, on the CPU.
 
     Raises:
-        FileNotFoundError: as `path` does.
-        ValueError: if the stored file is damaged.
+        NotHere: as `path` does.
+        ValueError: if the stored file is not as it was written.
     """
     import safetensors.torch
 
     stored = path(row)
-    try:
-        return safetensors.torch.load_file(stored)
-    except safetensors.SafetensorError as error:
+    contents = stored.read_bytes()
+    if hashlib.sha256(contents).hexdigest() != _note(stored).read_text():
         raise ValueError(
-            f"{stored}, the stored {row.name}, is damaged ({error});"
-            f" delete it and run: harness weights add {row.file}"
-        ) from error
+            f"{stored}, the stored {row.name}, is damaged: its sha256 is not the one in"
+            f" {_note(stored).name} beside it; delete it and run: harness weights add {row.file}"
+        )
+    return safetensors.torch.load(contents)
 
 
-def fetch(row: Weights) -> Path:
+def fetch(row: Weights, *, progress: Progress = lambda done, total: None) -> Path:
     """Download a row into the store from the first mirror that gives the right bytes.
 
     Raises:
         OSError: if no mirror does; says what each of them gave instead.
     """
-    stored = _place(row)
-    if stored.exists():
-        return stored
-    stored.parent.mkdir(parents=True, exist_ok=True)
-    troubles = []
-    with tempfile.TemporaryDirectory(dir=stored.parent) as folder:
-        for url in row.urls:
-            file = Path(folder, row.file)
-            try:
-                _download(url, file, row)
-                _store(file, _identify(file, [row], called="what it gave"))
-                return stored
-            except (OSError, http.client.HTTPException, ValueError) as error:
-                troubles.append(f"\n  {url}: {error}")
-                if isinstance(error, urllib.error.HTTPError):
-                    error.close()
-    told = "".join(troubles) or " (no mirror is known)"
-    raise OSError(f"{row.name}: no mirror gave {_described(row)}:{told}\n{_by_hand(row)}")
+    folder = home.cache("weights", ".fetching", row.sha256)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_suffix(".lock")):
+        if not _is_stored(row):  # as it is where another process was waited for
+            copies = [Copy(url, f"sha256:{row.sha256}", row.size) for url in row.urls]
+            download.fetch(
+                copies,
+                folder,
+                lambda file: _store(file, row),
+                what=f"{row.name}, {_described(row)}",
+                by_hand=_by_hand(row),
+                progress=progress,
+            )
+            shutil.rmtree(folder)
+    return _place(row)
 
 
 def tensors(checkpoint: Path) -> Tensors:
@@ -156,9 +153,10 @@ def tensors(checkpoint: Path) -> Tensors:
     import safetensors.torch
     import torch
 
-    head = _head(checkpoint)
+    with checkpoint.open("rb") as stream:
+        head = stream.read(9)
     try:
-        if head[8:9] == b"{":  # safetensors: a length of 8 bytes, then JSON
+        if head[8:] == b"{":  # safetensors: a length of 8 bytes, then JSON
             return safetensors.torch.load_file(checkpoint)
         loaded = torch.load(checkpoint, map_location="cpu", weights_only=True)
     except Exception as error:  # of many types, by the way in which the file is broken
@@ -185,44 +183,37 @@ def _place(row: Weights) -> Path:
     return home.cache("weights", f"{row.sha256}.safetensors")
 
 
+def _note(stored: Path) -> Path:
+    """Holds the sha256 of a stored file."""
+    return stored.with_suffix(".sha256")
+
+
+def _is_stored(row: Weights) -> bool:
+    return _place(row).is_file() and _note(_place(row)).is_file()
+
+
 def _brought(row: Weights) -> Path | None:
     folder = os.environ.get("HARNESS_WEIGHTS")
     file = Path(folder, row.file) if folder else None
     return file if file and file.is_file() else None
 
 
-def _identify(file: Path, rows: list[Weights], *, called: str) -> Weights:
+def _identify(file: Path, rows: list[Weights]) -> Weights:
     """The row whose sha256 the file has; otherwise an error that says what the file is."""
-    with file.open("rb") as stream:
-        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+    sha256 = download.digest(file)
     for row in rows:
         if row.sha256 == sha256:
             return row
-    size = file.stat().st_size
     namesake = next((row for row in rows if row.file == file.name), None)
-    if namesake:
-        wanted = f"wanted {_described(namesake)}, sha256 {namesake.sha256}"
-    else:
-        wanted = f"known files: {', '.join(sorted({row.file for row in rows})) or 'none'}"
-    head = _head(file)
-    if not size:
-        came, advice = "is empty", "download it again"
-    elif head.startswith(b"version https://git-lfs.github.com/spec/"):
-        came = "is a Git LFS pointer, not the file that it stands for"
-        advice = "run `git lfs pull` where it was cloned, or download the file itself"
-    elif re.match(rb"(\xef\xbb\xbf)?\s*<(!doctype|html|head|\?xml)", head, re.IGNORECASE):
-        came, advice = "is a web page, not weights", "download the file itself, not its page"
-    elif namesake and size < namesake.size:
-        came = f"was cut off: {size} of {namesake.size} bytes"
-        advice = "download it again"
-    else:
-        came, advice = f"has the unknown sha256 {sha256}", "get one of the known files"
-    raise ValueError(f"{called} {came}; {wanted}; {advice}")
-
-
-def _head(file: Path) -> bytes:
-    with file.open("rb") as stream:
-        return stream.read(HEAD)
+    copy = Copy(file.name, f"sha256:{namesake.sha256}", namesake.size) if namesake else None
+    try:
+        download.check(file, copy or Copy(file.name))
+        reason = f"its sha256 {sha256} is that of no published weights"
+    except download.Refused as error:
+        reason = str(error)
+    files = ", ".join(sorted({row.file for row in rows})) or "none"
+    wanted = _by_hand(namesake) if namesake else f"known files: {files}"
+    raise ValueError(f"{file} is refused: {reason}; {wanted}")
 
 
 def _store(file: Path, row: Weights) -> None:
@@ -230,25 +221,10 @@ def _store(file: Path, row: Weights) -> None:
 
     metadata = {"source": row.name, "file": row.file, "sha256": row.sha256, "licence": row.licence}
     contents = safetensors.torch.save(tensors(file), metadata)
-    with atomic.writing(_place(row)) as stream:
+    stored = _place(row)
+    with atomic.writing(stored) as stream:
         stream.write(contents)
-
-
-def _download(url: str, file: Path, row: Weights) -> None:
-    if not url.startswith(("https://", "http://")):  # urllib would open file:// too
-        raise ValueError("not a web address")
-    print(f"{row.name}: {url} ({_mib(row.size)})", file=sys.stderr)
-    done = 0
-    with urllib.request.urlopen(url, timeout=PATIENCE) as answer, file.open("wb") as stream:
-        while piece := answer.read(PIECE):
-            done += len(piece)
-            if done > row.size:
-                raise ValueError(f"it gave more than the {row.size} bytes of {row.file}")
-            stream.write(piece)
-            if sys.stderr.isatty():
-                print(f"\r{done / row.size:4.0%}", end="", file=sys.stderr, flush=True)
-    if sys.stderr.isatty():
-        print(file=sys.stderr)
+    atomic.write_text(_note(stored), hashlib.sha256(contents).hexdigest())
 
 
 def _described(row: Weights) -> str:

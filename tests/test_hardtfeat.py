@@ -25,6 +25,21 @@ def test_a_flat_patch_is_described():
     assert np.isfinite(describe(HardTFeat().eval(), np.full((1, 64, 64), 7, np.uint8), "cpu")).all()
 
 
+def test_no_bit_of_a_row_depends_on_its_batch():
+    patches = np.random.default_rng(0).integers(0, 256, (100, 65, 65), dtype=np.uint8)
+    network = HardTFeat().eval()
+    alone = [describe(network, patches[i : i + 1], "cpu") for i in range(0, 100, 20)]
+    assert np.array_equal(describe(network, patches, "cpu")[::20], np.concatenate(alone))
+
+
+def test_no_number_is_rounded_to_tf32():
+    seen, cudnn = [], torch.backends.cudnn
+    network = HardTFeat().eval()
+    network.register_forward_pre_hook(lambda *_: seen.append((cudnn.enabled, cudnn.allow_tf32)))
+    describe(network, np.zeros((1, 32, 32), np.uint8), "cpu")
+    assert seen == [(True, False)]
+
+
 @pytest.mark.data
 def test_the_published_weights_fit_and_keep_the_laws(shared, monkeypatch, tmp_path):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))

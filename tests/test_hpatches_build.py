@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
+from harness.results import meet
 from protocols.hpatches import frames, png, sampling
 from protocols.hpatches.build import Regions, build, select, write_strips
 from protocols.hpatches.detect import MAGNIFICATION, detect
@@ -101,6 +102,14 @@ def test_a_set_can_be_read_as_one_in_the_official_format(built):
     assert opened.lengths == {"v_moved": built.sequences[0].kept}
 
 
+def test_a_model_trained_on_the_images_of_a_set_has_seen_the_set(tmp_path):
+    write_sequence(tmp_path / "oxford_affine" / "graf", image="img{}.ppm", homography="H1to{}p")
+    build_few(tmp_path / "oxford_affine", tmp_path / "out")
+    sources = open_set(tmp_path / "out", None).dataset.sources
+    assert sources == {"hpatches-built-oxford_affine/v_graf", "oxford_affine/graf"}
+    assert meet(frozenset({"oxford_affine"}), sources)
+
+
 def test_the_tally_adds_up(built):
     (tally,) = built.sequences
     lost = sum(tally.outside) + tally.overlapping + tally.over_cap
@@ -171,6 +180,7 @@ def test_where_the_set_comes_from_is_written_down(built):
     about = json.loads((built.folder / "dataset.json").read_text())
     (source,) = about["sequences"].values()
     assert source["folder"] == "moved"
+    assert source["origin"] == "images/moved"
     assert sorted(source["images"]) == [f"{k}.png" for k in range(1, 7)]
     assert source["regions"]["kept"] == built.sequences[0].kept
 
@@ -225,8 +235,9 @@ def test_from_four_sequences_on_every_other_one_is_for_training(tmp_path):
     build_few(tmp_path / "images", tmp_path / "out")
     splits = json.loads((tmp_path / "out" / "tasks" / "splits.json").read_text())
     assert splits["full"]["test"] == ["i_1", "i_2", "i_3", "v_1", "v_2"]
-    assert splits["a"]["test"] == ["i_1", "i_3", "v_1"]
-    assert splits["a"]["train"] == ["i_2", "v_2"]
+    assert splits["half"]["test"] == ["i_1", "i_3", "v_1"]
+    assert splits["half"]["train"] == ["i_2", "v_2"]
+    assert open_set(tmp_path / "out", None).dataset.split == "full"
 
 
 def test_few_sequences_are_all_for_testing(built):

@@ -1,10 +1,17 @@
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
 from hpatches_files import LENGTHS, SPLITS, write_set
 
+from harness import Descriptions
+from harness.distances import L2
 from protocols.hpatches import tasks
+from protocols.hpatches.matching import matching
 from protocols.hpatches.reader import OFFICIAL, open_set
+from protocols.hpatches.retrieval import retrieval
+from protocols.hpatches.verification import verification
 
 
 @pytest.fixture
@@ -49,9 +56,37 @@ def test_made_files_are_said_to_be_made(root):
     assert tasks.matching(opened)[1].name == "hpatches-own"
 
 
-def test_made_files_are_made_once(root):
-    opened = open_set(root, "a")
-    assert tasks.verification(opened)[1].sha256 == tasks.verification(opened)[1].sha256
+def count_makings(monkeypatch):
+    """A list that grows by one whenever files of the verification task are made."""
+    made = []
+    write = tasks._write_verification
+    monkeypatch.setattr(
+        tasks, "_write_verification", lambda *given: made.append(given) or write(*given)
+    )
+    return made
+
+
+def test_made_files_are_made_once(tmp_path, monkeypatch):
+    made = count_makings(monkeypatch)
+    root = write_set(tmp_path / "own", LENGTHS, splits=SPLITS, seed=1)
+    for _ in range(2):
+        tasks.verification(open_set(root, "a"))
+    assert len(made) == 1
+
+
+def test_made_files_are_made_again_by_another_version_of_the_recipe(tmp_path, monkeypatch):
+    made = count_makings(monkeypatch)
+    root = write_set(tmp_path / "own", LENGTHS, splits=SPLITS, seed=2)
+    for version in (tasks.VERSION, tasks.VERSION + 1):
+        monkeypatch.setattr(tasks, "VERSION", version)
+        tasks.verification(open_set(root, "a"))
+    assert len(made) == 2
+
+
+def test_a_sequence_of_one_patch_has_no_negatives(tmp_path):
+    root = write_set(tmp_path / "own", {**LENGTHS, "v_one": 1}, splits=SPLITS)
+    with pytest.raises(ValueError, match=r"hpatches-own has one patch of v_one: .*two"):
+        tasks.verification(open_set(root, "a"))
 
 
 def test_queries_are_no_distractors_and_nothing_stands_twice(root):
@@ -77,9 +112,9 @@ def test_flat_patches_never_enter_retrieval(root, tmp_path):
         assert (0, 1) not in set(zip(part.s.tolist(), part.idx.tolist(), strict=True))
 
 
-def write_tasks(root, **change):
-    opened = open_set(root, "a")
-    for kind in ("pos", "neg_intra", "neg_inter"):
+def write_tasks(root, *, kinds=("pos", "neg_intra", "neg_inter"), **change):
+    opened = open_set(root, "a", allow_partial=True)
+    for kind in kinds:
         rows = {"s1": ["v_one"], "t1": [0], "idx1": [3], "s2": ["i_one"], "t2": [4], "idx2": [8]}
         pd.DataFrame({**rows, **change}).to_csv(
             root / f"tasks/verif_{kind}_split-a.csv", index=False
@@ -118,11 +153,94 @@ def test_a_bad_row_is_named(root, change, message):
         tasks.verification(write_tasks(root, **change))
 
 
+THREE = {"a": {"test": ["v_one", "i_one", "v_two"], "train": ["i_two"]}}
+
+
+@pytest.fixture
+def partial_root(tmp_path):
+    """A set with task files of its own, of which a test sequence was removed."""
+    root = write_set(tmp_path / "own", LENGTHS, splits=THREE)
+    tasks.make(root)
+    shutil.rmtree(root / "patches/i_one")
+    return root
+
+
+def official_rows(root, kind):
+    names = [name.format("a") for name in (*tasks.VERIFICATION, *tasks.RETRIEVAL) if kind in name]
+    return [pd.read_csv(root / "tasks" / name) for name in names]
+
+
+def test_a_pair_is_left_out_of_all_three_files_where_one_names_a_missing_sequence(partial_root):
+    task, dataset = tasks.verification(open_set(partial_root, "a", allow_partial=True))
+    pos, intra, inter = official_rows(partial_root, "verif")
+    left = (pos.s1 != "i_one") & (inter.s2 != "i_one")
+    assert 0 < left.sum() < (pos.s1 != "i_one").sum()
+    number = {"v_one": 0, "v_two": 1}
+    for mine, theirs in ((task.positive, pos), (task.intra, intra), (task.inter, inter)):
+        theirs = theirs[left].iloc[task.place]
+        np.testing.assert_array_equal(mine.s2, theirs.s2.map(number))
+        np.testing.assert_array_equal(mine.idx2, theirs.idx2)
+    assert dataset.name == "hpatches-own+partial"
+
+
+@pytest.mark.parametrize("make", [verification, matching, retrieval])
+def test_what_is_left_of_a_set_with_task_files_is_scored(partial_root, make):
+    """As a set is that has no more, and whose files name no more."""
+    partial = scored(make(data=partial_root, allow_partial=True))
+    (partial_root / "tasks/splits.json").write_text('{"a": {"test": ["v_one", "v_two"]}}')
+    verif = official_rows(partial_root, "verif")
+    gone = np.any([(t.s1 == "i_one") | (t.s2 == "i_one") for t in verif], axis=0)
+    for name, table in zip(tasks.VERIFICATION, verif, strict=True):
+        table[~gone].to_csv(partial_root / "tasks" / name.format("a"), index=False)
+    for name, table in zip(tasks.RETRIEVAL, official_rows(partial_root, "retr"), strict=True):
+        table[table.s != "i_one"].to_csv(partial_root / "tasks" / name.format("a"), index=False)
+    assert scored(make(data=partial_root)) == partial
+    assert set(partial.scenes) == {"v_one", "v_two"}
+
+
+def scored(protocol):
+    rng = np.random.default_rng(0)
+    vectors = np.eye(16, dtype=np.float32)[protocol.dataset.point]
+    vectors += rng.normal(size=vectors.shape).astype(np.float32) / 4
+    return protocol.score(Descriptions(protocol.dataset, vectors, L2))
+
+
+@pytest.mark.parametrize("make", [verification, matching])
+def test_a_kind_of_sequence_may_be_missing_whole(tmp_path, make):
+    root = write_set(tmp_path / "own", {"v_one": 7}, splits=SPLITS)
+    protocol = make(data=root, allow_partial=True)
+    assert protocol.headline in scored(protocol).values
+
+
+def test_an_index_is_checked_where_another_row_names_a_missing_sequence(partial_root):
+    rows = {"s": ["i_one", "v_one"], "idx": [700, 7]}
+    pd.DataFrame(rows).to_csv(partial_root / "tasks/retr_queries_split-a.csv", index=False)
+    with pytest.raises(ValueError, match="line 3: idx is 7, beyond"):
+        tasks.retrieval(open_set(partial_root, "a", allow_partial=True))
+
+
+def test_files_of_which_no_row_is_left_are_an_error(partial_root):
+    opened = open_set(partial_root, "a", allow_partial=True)
+    write_tasks(partial_root)
+    with pytest.raises(ValueError, match=r"inter_split-a\.csv hold no pair of the sequences"):
+        tasks.verification(opened)
+    (partial_root / "tasks/retr_queries_split-a.csv").write_text("s,idx\ni_one,1\n")
+    with pytest.raises(ValueError, match="hold no query or no distractor of the sequences"):
+        tasks.retrieval(opened)
+
+
+def test_files_that_do_not_belong_together_are_an_error(root):
+    opened = write_tasks(root)
+    write_tasks(root, idx1=[2], kinds=["neg_inter"])
+    with pytest.raises(ValueError, match="the three verification files differ in idx1"):
+        tasks.verification(opened)
+
+
 def test_rows_of_sequences_allowed_to_be_missing_are_left_out(tmp_path):
     root = write_set(tmp_path, {"v_one": 7}, splits=SPLITS)
     opened = open_set(root, "a", allow_partial=True)
     for kind in ("queries", "distractors"):
-        (root / f"tasks/retr_{kind}_split-a.csv").write_text("s,idx\nv_one,1\ni_one,8\n")
+        (root / f"tasks/retr_{kind}_split-a.csv").write_text("s,idx\ni_one,8\nv_one,1\n")
     task, _ = tasks.retrieval(opened)
     assert task.queries.idx.tolist() == [1]
 

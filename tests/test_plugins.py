@@ -89,6 +89,8 @@ def test_the_code_of_an_installed_descriptor_is_hashed_from_its_source(install):
 BROKEN = {
     "import": ("import no_such_package", ImportError, "ModuleNotFoundError: No module named 'no_s"),
     "syntax": ("def bad(:", ImportError, "SyntaxError"),
+    "exits": ("raise SystemExit(3)", ImportError, "SystemExit: 3"),
+    "exits later": ("def bad(): raise SystemExit(3)", RuntimeError, "SystemExit: 3"),
     "name": ("", ImportError, "AttributeError"),
     "raises": ("def bad(): raise OSError('no weights')", RuntimeError, "OSError: no weights"),
     "wants": ("def bad(size): pass", RuntimeError, "missing 1 required positional argument"),
@@ -187,6 +189,10 @@ def test_a_plain_function_of_floats_is_compared_by_l2(file):
     assert (descriptor.distance, descriptor.dim) == (L2, 1)
 
 
+def test_what_a_plain_function_was_trained_on_is_unknown(file):
+    assert plugins.model(file(FLOATS) + ":mean").trained_on is None
+
+
 def test_a_plain_function_of_bits_is_compared_by_hamming(file):
     descriptor = plugins.model(file(BITS) + ":bits")
     assert (descriptor.distance, descriptor.dim) == (HAMMING, 72)
@@ -246,6 +252,7 @@ def test_a_file_leaves_no_trace_on_the_import_path(file):
         ("f = 3", LookupError, "no descriptor named 'f'; known: none"),
         ("def f(): return 3", TypeError, r"mine\.py:f returned 3; a harness\.Descriptor"),
         ("def f(): raise OSError('gone')", RuntimeError, "f can't be made: OSError: gone"),
+        ("def f(p): raise SystemExit(3)", RuntimeError, "f fails on 2 patches .* SystemExit: 3"),
         ("def f(p): return p[9]", RuntimeError, "f fails on 2 patches of 65 x 65: IndexError"),
         ("def f(p): return [1, 2]", TypeError, "f returned list  for 2 patches; a NumPy array"),
         ("def f(p): return p[:1, 0]", TypeError, r"returned ndarray \(1, 65\) for 2 patches"),
@@ -331,7 +338,8 @@ def test_the_metadata_of_an_onnx_file_describe_it(tmp_path):
     said = {"name": "tiny.net", "distance": "angle", "dim": "65", "licence": "MIT"}
     file = graph(tmp_path, **said, trained_on="phototour/liberty, hpatches/v_wall")
     found = plugins.model(str(file))
-    assert (found.name, found.distance, found.dim, found.licence) == ("tiny.net", ANGLE, 65, "MIT")
+    assert (found.name, found.distance, found.dim) == ("onnx:tiny.net", ANGLE, 65)
+    assert found.licence == "MIT"
     assert found.trained_on == {"phototour/liberty", "hpatches/v_wall"}
 
 
@@ -342,12 +350,15 @@ def test_training_data_may_be_a_json_list(tmp_path):
 
 def test_an_onnx_file_without_metadata_bears_the_name_of_the_file(tmp_path):
     found = plugins.model(str(graph(tmp_path)))
-    assert (found.name, found.distance, found.dim, found.trained_on) == (
-        "tiny",
-        L2,
-        65,
-        frozenset(),
-    )
+    assert (found.name, found.distance, found.dim) == ("onnx:tiny", L2, 65)
+
+
+@pytest.mark.parametrize(
+    ("said", "known"),
+    [({}, None), ({"trained_on": ""}, None), ({"trained_on": "[]"}, frozenset())],
+)
+def test_silence_of_an_onnx_file_about_training_is_not_taken_for_none(tmp_path, said, known):
+    assert plugins.model(str(graph(tmp_path, **said))).trained_on == known
 
 
 def test_the_weights_of_an_onnx_file_are_its_hash(tmp_path):
@@ -476,7 +487,7 @@ def test_auto_computes_an_onnx_file_on_the_cpu_where_there_is_no_driver(tmp_path
 
 @without_cuda
 def test_only_the_cpu_really_works_where_there_is_no_driver():
-    assert plugins.working_providers() == ["CPUExecutionProvider"]
+    assert onnx_file.working_providers() == ["CPUExecutionProvider"]
 
 
 # ---- folders

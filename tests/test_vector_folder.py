@@ -141,7 +141,8 @@ def test_files_of_one_folder_have_equally_many_columns(tmp_path):
 def test_a_missing_file_is_named_with_its_block(tmp_path):
     folder = open_folder(folder_of(tmp_path, "1,2\n"))
     with pytest.raises(
-        FileNotFoundError, match=r"mine has no vectors for v_boat/t5: no file .*t5\.csv"
+        FileNotFoundError,
+        match=r"csv:mine has no vectors for v_boat/t5: no file .*t5\.csv; a file is wanted for each",
     ):
         folder.read(block("v_boat/t5", 1))
 
@@ -159,15 +160,29 @@ def test_bits_written_as_decimals_are_read(tmp_path):
 
 def test_a_folder_without_description_bears_its_own_name_and_is_compared_by_l2(tmp_path):
     folder = open_folder(folder_of(tmp_path, "1,2\n"))
-    assert (folder.name, folder.distance, folder.dim) == ("mine", L2, 2)
+    assert (folder.name, folder.distance, folder.dim) == ("csv:mine", L2, 2)
 
 
 def test_a_description_says_what_the_files_do_not(tmp_path):
     about = {"name": "x", "distance": "angle", "trained_on": ["hpatches"], "licence": "MIT"}
     folder = open_folder(folder_of(tmp_path, "1,2\n", **about))
     assert (folder.name, folder.distance, folder.trained_on, folder.licence) == (
-        "x", ANGLE, frozenset({"hpatches"}), "MIT",
+        "csv:x", ANGLE, frozenset({"hpatches"}), "MIT",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("about", "known"),
+    [({}, None), ({"trained_on": None}, None), ({"trained_on": []}, frozenset())],
+)
+def test_silence_about_training_is_not_taken_for_none(tmp_path, about, known):
+    assert open_folder(folder_of(tmp_path, "1,2\n", **about)).trained_on == known
+
+
+@pytest.mark.parametrize(("distance", "width"), [("l2", 13), ("hamming", 2)])
+def test_the_width_is_that_of_the_array(tmp_path, distance, width):
+    folder = open_folder(folder_of(tmp_path, ",".join("01" * 6 + "0") + "\n", distance=distance))
+    assert folder.width == width == folder.read(block("v_wall/e1", 1)).shape[1]
 
 
 @pytest.mark.parametrize(
@@ -194,12 +209,13 @@ def test_a_description_must_be_a_json_object(tmp_path, text, message):
         open_folder(root)
 
 
+@pytest.mark.parametrize("trained_on", [frozenset({"b", "a"}), frozenset(), None])
 @pytest.mark.parametrize("distance", DISTANCES.values(), ids=DISTANCES.keys())
-def test_a_described_folder_opens_as_the_model_that_made_it(tmp_path, distance):
+def test_a_described_folder_opens_as_the_model_that_made_it(tmp_path, distance, trained_on):
     vectors = np.ones((1, 3), distance.dtype)
     write(tmp_path, "a/ref", vectors, distance)
     dim = 24 if distance is HAMMING else 3
-    made = VectorFolder("m", tmp_path, distance, dim, frozenset({"b", "a"}), "MIT", "0" * 64)
+    made = VectorFolder("csv:m", tmp_path, distance, dim, trained_on, "MIT", "0" * 64)
     vector_folder.describe_folder(tmp_path, made)
     assert replace(open_folder(tmp_path), weights="0" * 64) == made
 

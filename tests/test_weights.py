@@ -2,15 +2,16 @@
 
 import hashlib
 import os
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import mirrors
 import pytest
 import torch
+from mirrors import Mirror
+from safetensors.torch import save_file
 
-from harness import weights
+from harness import download, weights
 from harness.weights import Weights
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 2400533\n"
@@ -55,26 +56,11 @@ def row_of(file: Path, *urls: str) -> Weights:
 
 
 @pytest.fixture
-def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[dict[str, bytes], str]]:
-    """Files by path, and the address of a server that gives them."""
-    files: dict[str, bytes] = {}
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            found = files.get(self.path)
-            self.send_response(404 if found is None else 200)
-            self.end_headers()
-            self.wfile.write(found or b"")
-
-        def log_message(self, *_: object) -> None: ...
-
+def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
     monkeypatch.setenv("no_proxy", "*")
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield files, f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    monkeypatch.setattr(download, "PAUSE", 0)
+    with mirrors.serving() as server:
+        yield server
 
 
 def refusal(file: Path, *rows: Weights) -> str:
@@ -115,8 +101,6 @@ def test_a_state_dict_may_be_nested(tmp_path: Path) -> None:
 
 
 def test_a_safetensors_file_may_be_added(tmp_path: Path) -> None:
-    from safetensors.torch import save_file
-
     file = tmp_path / "own.safetensors"
     save_file({"w": torch.ones(2)}, file)
     row = row_of(file)
@@ -138,13 +122,13 @@ def test_a_git_lfs_pointer_is_refused(tmp_path: Path, row: Weights) -> None:
     file.parent.mkdir()
     file.write_bytes(POINTER)
     said = refusal(file, row)
-    assert str(file) in said and "Git LFS pointer" in said and "git lfs pull" in said
+    assert str(file) in said and "Git LFS pointer" in said and row.urls[0] in said
 
 
 def test_a_web_page_is_refused(tmp_path: Path, row: Weights) -> None:
     file = tmp_path / "page.pth"
     file.write_bytes(b"\xef\xbb\xbf \n" + PAGE.lower())
-    assert "is a web page" in refusal(file, row)
+    assert "it is a web page" in refusal(file, row)
 
 
 def test_an_empty_file_is_refused(tmp_path: Path, row: Weights) -> None:
@@ -155,7 +139,7 @@ def test_an_empty_file_is_refused(tmp_path: Path, row: Weights) -> None:
 
 def test_a_file_cut_off_is_refused(checkpoint: Path, row: Weights) -> None:
     checkpoint.write_bytes(checkpoint.read_bytes()[:100])
-    assert f"was cut off: 100 of {row.size} bytes" in refusal(checkpoint, row)
+    assert f"was cut off: 100 bytes, {row.size} are wanted" in refusal(checkpoint, row)
 
 
 def test_an_unknown_file_is_refused_with_its_hash_and_the_known_files(
@@ -170,7 +154,7 @@ def test_an_unknown_file_is_refused_with_its_hash_and_the_known_files(
 def test_another_file_of_a_known_name_is_refused_with_both_hashes(
     checkpoint: Path, row: Weights
 ) -> None:
-    checkpoint.write_bytes(checkpoint.read_bytes() + b"more")
+    checkpoint.write_bytes(b"x" + checkpoint.read_bytes()[1:])
     found = hashlib.sha256(checkpoint.read_bytes()).hexdigest()
     said = refusal(checkpoint, row)
     assert found in said and row.sha256 in said
@@ -232,7 +216,7 @@ def test_a_checkpoint_of_something_else_is_refused(
 
 
 def test_missing_weights_are_told_with_file_mirror_and_command(row: Weights) -> None:
-    with pytest.raises(FileNotFoundError) as missing:
+    with pytest.raises(weights.NotHere) as missing:
         weights.path(row)
     said = str(missing.value)
     assert "net.a needs net.pth" in said
@@ -266,73 +250,72 @@ def test_another_file_in_the_weights_folder_is_refused(
         weights.path(row)
 
 
-def test_a_damaged_store_says_how_to_repair_it(checkpoint: Path, row: Weights) -> None:
+@pytest.mark.parametrize("how", ["cut off", "other numbers"])
+def test_a_damaged_store_says_how_to_repair_it(checkpoint: Path, row: Weights, how: str) -> None:
     weights.add(checkpoint, [row])
-    weights.path(row).write_bytes(b"damaged")
-    with pytest.raises(ValueError, match=r"delete it and run: harness weights add net\.pth"):
+    if how == "cut off":
+        weights.path(row).write_bytes(b"damaged")
+    else:
+        save_file({"layer.weight": torch.ones(2, 3)}, weights.path(row))
+    with pytest.raises(ValueError, match=r"\.safetensors, the stored net\.a, is damaged") as error:
         weights.load(row)
+    assert "delete it and run: harness weights add net.pth" in str(error.value)
+    weights.path(row).unlink()
+    weights.add(checkpoint, [row])
+    assert torch.equal(weights.load(row)["layer.weight"], torch.arange(6.0).reshape(2, 3))
 
 
-def test_a_download_is_stored(checkpoint: Path, mirror: tuple[dict[str, bytes], str]) -> None:
-    files, address = mirror
-    files["/net.pth"] = checkpoint.read_bytes()
-    row = row_of(checkpoint, f"{address}/net.pth")
+def test_a_download_is_stored(checkpoint: Path, mirror: Mirror) -> None:
+    row = row_of(checkpoint, mirror.give("net.pth", checkpoint.read_bytes()))
     assert weights.fetch(row) == weights.path(row)
+    assert torch.equal(weights.load(row)["layer.weight"], torch.arange(6.0).reshape(2, 3))
 
 
-def test_weights_that_are_here_are_not_downloaded(checkpoint: Path) -> None:
-    row = row_of(checkpoint, "https://nowhere.invalid/net.pth")
+def test_a_download_that_broke_off_is_gone_on_with(checkpoint: Path, mirror: Mirror) -> None:
+    whole = checkpoint.read_bytes()
+    row = row_of(checkpoint, mirror.give("net.pth", whole, cuts=[300]))
+    weights.fetch(row)
+    assert mirror.ranges == [None, "bytes=300-"]
+
+
+def test_weights_that_are_here_are_not_downloaded(checkpoint: Path, mirror: Mirror) -> None:
+    row = row_of(checkpoint, mirror.give("net.pth", checkpoint.read_bytes()))
     weights.add(checkpoint, [row])
     assert weights.fetch(row) == weights.path(row)
+    assert not mirror.asked
 
 
-def test_the_next_mirror_is_asked_when_one_fails(
-    checkpoint: Path, mirror: tuple[dict[str, bytes], str]
-) -> None:
-    files, address = mirror
-    files["/page"] = PAGE
-    files["/net.pth"] = checkpoint.read_bytes()
-    row = row_of(checkpoint, f"{address}/gone", f"{address}/page", f"{address}/net.pth")
+def test_the_next_mirror_is_asked_when_one_fails(checkpoint: Path, mirror: Mirror) -> None:
+    page = mirror.give("page", PAGE)
+    good = mirror.give("net.pth", checkpoint.read_bytes())
+    row = row_of(checkpoint, f"{mirror.address}/gone", page, good)
     assert weights.fetch(row).exists()
 
 
-def test_every_mirror_is_told_with_its_own_fault(
-    checkpoint: Path, mirror: tuple[dict[str, bytes], str]
-) -> None:
-    files, address = mirror
+def test_every_mirror_is_told_with_its_own_fault(checkpoint: Path, mirror: Mirror) -> None:
     whole = checkpoint.read_bytes()
-    files |= {
-        "/page": PAGE,
-        "/lfs": POINTER,
-        "/short": whole[:-1],
-        "/long": whole + b"x",
-        "/changed": b"x" + whole[1:],
+    faults = {
+        mirror.give("page", PAGE, length=False): "is a web page",
+        mirror.give("lfs", POINTER, length=False): "is a Git LFS pointer",
+        mirror.give("long", whole + b"x"): "it is another file",
+        mirror.give("changed", b"x" + whole[1:]): "it is another file",
+        f"{mirror.address}/gone": "404",
+        checkpoint.as_uri(): "not a web address",
     }
-    urls = [f"{address}{path}" for path in [*files, "/gone"]] + [checkpoint.as_uri()]
     with pytest.raises(OSError) as failed:
-        weights.fetch(row_of(checkpoint, *urls))
-    told = dict(zip(urls, str(failed.value).splitlines()[1:], strict=False))
-    faults = [
-        "is a web page",
-        "is a Git LFS pointer",
-        "was cut off",
-        "more than",
-        "unknown sha256",
-        "404",
-        "not a web address",
-    ]
-    for url, fault in zip(urls, faults, strict=True):
+        weights.fetch(row_of(checkpoint, *faults))
+    told = dict(zip(faults, str(failed.value).splitlines()[1:], strict=False))
+    for url, fault in faults.items():
         assert told[url].startswith(f"  {url}: ") and fault in told[url]
 
 
-def test_a_failed_download_leaves_nothing_behind(
-    checkpoint: Path, mirror: tuple[dict[str, bytes], str], tmp_path: Path
+def test_a_failed_download_leaves_no_file_but_its_lock(
+    checkpoint: Path, mirror: Mirror, tmp_path: Path
 ) -> None:
-    files, address = mirror
-    files["/net.pth"] = PAGE
     with pytest.raises(OSError):
-        weights.fetch(row_of(checkpoint, f"{address}/net.pth"))
-    assert [*(tmp_path / "cache" / "weights").iterdir()] == []
+        weights.fetch(row_of(checkpoint, mirror.give("net.pth", PAGE)))
+    left = [file for file in (tmp_path / "cache").rglob("*") if file.is_file()]
+    assert [file.suffix for file in left] == [".lock"]
 
 
 def test_a_failed_download_ends_with_the_way_by_hand(checkpoint: Path) -> None:
@@ -347,12 +330,21 @@ def test_the_known_rows_are_those_of_the_installed_packages() -> None:
     assert all(name == row.name for name, row in rows.items())
 
 
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [("raise RuntimeError('broken')", "RuntimeError: broken"), ("exit(3)", "SystemExit: 3")],
+)
 def test_a_package_with_broken_weights_does_not_hide_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    text: str,
+    fault: str,
 ) -> None:
-    plugin(tmp_path, monkeypatch, "raise RuntimeError('broken')")
-    with pytest.warns(UserWarning, match=r"thirdparty .*can't be imported: RuntimeError: broken"):
-        assert "tfeat.liberty" in weights.known()
+    plugin(tmp_path, monkeypatch, text)
+    assert "tfeat.liberty" in weights.known()
+    assert "of thirdparty 1.0" in caplog.text
+    assert f"can't be imported: {fault}" in caplog.text
 
 
 def test_one_name_for_two_files_is_an_error(

@@ -28,7 +28,7 @@ from protocols.hpatches.sampling import SIDE, patches
 from protocols.hpatches.sequences import IMAGES, Homography, find, read_grey
 
 VERSION = 1  # raised whenever the same images could give other patches
-MOST = 10_000  # patches in a strip: OpenCV reads no image higher than 2^20 pixels
+MOST = 10_000  # patches in a strip: OpenCV reads no PNG higher than 1,000,000 pixels
 MEASURED = 200  # regions of a strip, for the median overlap
 
 Grey = UInt8[np.ndarray, "height width"]
@@ -160,6 +160,7 @@ def build(
             "sequences": {
                 s.name: {
                     "folder": s.folder,
+                    "origin": _origin(s.files[0].parent),
                     "images": {f.name: sha for f, sha in zip(s.files, s.sha256, strict=True)},
                     "from_image_1": [h.tolist() for h in s.from_first[1:]],
                     "regions": asdict(tally),
@@ -253,6 +254,11 @@ def write_json(file: Path, value: object) -> None:
     atomic.write_text(file, json.dumps(value, indent=1, sort_keys=True) + "\n")
 
 
+def _origin(folder: Path) -> str:
+    """What a model may have been trained on to know a sequence, such as "oxford_affine/graf"."""
+    return "/".join(folder.resolve().parts[1:][-2:])
+
+
 def _refuse_used(out: Path) -> None:
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         finished = (out / "dataset.json").is_file()
@@ -276,7 +282,7 @@ def _median_overlap(chosen: Sequence[Regions]) -> dict[str, float]:
 
 
 def _splits(sequences: Sequence[str]) -> dict[str, dict[str, object]]:
-    """Split `full` tests on all; with four sequences or more, `a` trains on every other one.
+    """Split `full` tests on all; with four sequences or more, `half` trains on every other one.
 
     Sequences alternate within those of one kind, so that both kinds are in both parts.
     """
@@ -284,5 +290,5 @@ def _splits(sequences: Sequence[str]) -> dict[str, dict[str, object]]:
     if len(sequences) >= 4:
         kinds = [[s for s in sequences if s.startswith(kind)] for kind in ("i_", "v_")]
         test, train = (sorted(s for kind in kinds for s in kind[i::2]) for i in (0, 1))
-        splits["a"] = {"name": "a", "test": test, "train": train}
+        splits["half"] = {"name": "half", "test": test, "train": train}
     return splits

@@ -3,31 +3,31 @@
 import hashlib
 import json
 import logging
-import struct
-import zlib
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
 
-import cv2
 import numpy as np
 from jaxtyping import Int
 
 from harness import Block, Dataset
-from harness.registry import unknown
-from harness.types import Patches, Rows
+from harness.types import Rows
+from protocols.hpatches import splits, strips
+from protocols.hpatches.splits import Split
 
 NOISES = ("easy", "hard", "tough")
 STRIPS = ("ref", *(f"{noise[0]}{k}" for noise in NOISES for k in range(1, 6)))
 OFFICIAL = json.loads((files("protocols.hpatches") / "official.json").read_text())
 """Facts of the official release: bounds of each strip's length, task files' git blobs, splits."""
 
-PNG = b"\x89PNG\r\n\x1a\n"
+SIDE = 65  # pixels of an official patch
 FOLDERS = ("patches", "hpatches-release", "data/hpatches-release")  # ours, and the official layouts
+MADE = re.compile(r"hpatches-(sample|mini|built-[\w.+-]+)")  # names that a dataset.json may give
+PARTIAL = "+partial"  # of a name: what the user allowed to be missing is missing
 
 log = logging.getLogger(__name__)
 
@@ -69,153 +69,49 @@ class HPatches:
         )
 
 
-class _Split(NamedTuple):
-    test: tuple[str, ...]
-    train: tuple[str, ...]
-
-
-@lru_cache(maxsize=4)
 def open_set(
     root: Path, split: str | None, *, allow_partial: bool = False, training: bool = False
 ) -> HPatches:
     """Find and check a set; no patch is decoded. `training` adds the split's training part.
+
+    Opened again with the same strips, it has the same blocks, and the strips are not read again.
 
     Raises:
         FileNotFoundError: if a sequence or a strip is missing.
         ValueError: if a file is damaged, or strips don't fit each other.
         LookupError: if the split is not in the user's splits.json.
     """
-    patches, tasks = _folders(root)
-    splits = _splits(patches, tasks)
-    split = _chosen(splits, split, tasks)
-    test, train = splits[split]
-    asked = test
-    if training and not train:
+    patches = _patches(root)
+    places = list(dict.fromkeys([root / "tasks", patches.parent / "tasks"]))
+    tasks = next((folder for folder in places if folder.is_dir()), None)
+    split, asked = splits.choose(split, patches, [tasks] if tasks else places)
+    if training and not asked.train:
         raise ValueError(
             f"split {split!r} of {root} has no training part to fit the whitening on:"
-            " take split a, b or c"
+            " take split a, b or c, of a built set half"
         )
-    wanted = [(sequence, STRIPS) for sequence in test]
-    wanted += [(sequence, STRIPS[:1]) for sequence in train if training]
-    missing = [sequence for sequence, _ in wanted if not (patches / sequence).is_dir()]
-    if missing:
-        found = sum(folder.is_dir() for folder in patches.iterdir())
-        some = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
-        message = (
-            f"{patches} lacks {len(missing)} of {len(wanted)} sequences of split {split!r}"
-            f" ({some}); it has {found} folders"
-        )
-        if not allow_partial or len(missing) == len(wanted):
-            raise FileNotFoundError(
-                f"{message}: complete it, choose another --split, or give --allow-partial"
-                " to see scores that no table will take"
-            )
-        log.warning("%s: scores are partial and enter no table", message)
-        test, train = (tuple(s for s in part if s not in missing) for part in (test, train))
-        wanted = [(sequence, strips) for sequence, strips in wanted if sequence not in missing]
-    train = train if training else ()
-    opened = _checked(root, patches, wanted)
-    dataset = replace(
-        opened.dataset,
-        name=_name(root, patches, split, asked, opened.lengths),
-        split=split,
-        sources=frozenset(f"hpatches/{sequence}" for sequence in test),
-        complete=not missing,
+    asked = asked if training else asked._replace(train=())
+    left = _present(patches, split, asked, allow_partial=allow_partial)
+    wanted = [[patches / s / f"{strip}.png" for strip in STRIPS] for s in left.test]
+    wanted += [[patches / s / f"{STRIPS[0]}.png"] for s in left.train]
+    table = _checked(
+        tuple(map(tuple, wanted)), tuple(_stamp(file) for own in wanted for file in own)
     )
-    return replace(opened, dataset=dataset, test=test, train=train, tasks=tasks)
+    name, origins = _identified(root, patches, split, asked, table)
+    dataset = Dataset(
+        name if left == asked else name + PARTIAL,
+        split,
+        table.blocks,
+        table.point,
+        table.image,
+        sources=_sources(name, left.test, origins),
+        complete=left == asked,
+    )
+    return HPatches(dataset, left.test, left.train, table.lengths, table.offsets, tasks)
 
 
-def _checked(root: Path, patches: Path, wanted: Sequence[tuple[str, Sequence[str]]]) -> HPatches:
-    """The set of all wanted strips, as one data set that has no name yet."""
-    strips = [patches / sequence / f"{strip}.png" for sequence, names in wanted for strip in names]
-    with ThreadPoolExecutor() as pool:  # reading and hashing let other threads run
-        checks = dict(zip(strips, pool.map(_check, strips), strict=True))
-    lengths: dict[str, int] = {}
-    widths = {check.width for check in checks.values()}
-    if len(widths) > 1:
-        found = {check.width: file for file, check in checks.items()}
-        examples = ", ".join(f"{width} in {file}" for width, file in sorted(found.items()))
-        raise ValueError(f"{root} mixes patch widths: {examples}")
-    blocks: list[Block] = []
-    points: list[np.ndarray] = []
-    offsets = np.full((len(wanted), len(STRIPS)), -1)
-    start = point = 0
-    for row, (sequence, names) in enumerate(wanted):
-        files = [patches / sequence / f"{strip}.png" for strip in names]
-        counts = {file: checks[file].patches for file in files}
-        if len(set(counts.values())) > 1:
-            odd = min(counts, key=lambda file: (list(counts.values()).count(counts[file]), file))
-            raise ValueError(
-                f"{odd} has {counts[odd]} patches, {files[0]} has {counts[files[0]]}: the strips of"
-                " one sequence show the same points; get this sequence again"
-            )
-        n = lengths[sequence] = counts[files[0]]
-        for column, file in enumerate(files):
-            offsets[row, column] = start
-            name = f"{sequence}/{file.stem}"
-            blocks.append(Block(name, n, checks[file].sha256, partial(_read, file, n)))
-            points.append(np.arange(point, point + n))
-            start += n
-        point += n
-    image = np.repeat(np.arange(len(blocks)), [block.size for block in blocks])
-    dataset = Dataset("", "", tuple(blocks), np.concatenate(points), image)
-    return HPatches(dataset, (), (), lengths, offsets, None)
-
-
-@dataclass(frozen=True)
-class _Check:
-    width: int
-    patches: int
-    sha256: str
-
-
-def _check(file: Path) -> _Check:
-    """Read one strip's bytes: every chunk's checksum, and a height of whole patches."""
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise FileNotFoundError(
-            f"{file} is missing or unreadable ({error.strerror}): a sequence has the 16 strips"
-            f" {', '.join(STRIPS)}"
-        ) from error
-    width, height = _size(file, data)
-    if not width or height % width or not height:
-        raise ValueError(
-            f"{file} is {width} x {height} pixels: a strip is a column of square patches, so its"
-            " height is a multiple of its width"
-        )
-    return _Check(width, height // width, hashlib.sha256(data).hexdigest())
-
-
-def _size(file: Path, data: bytes) -> tuple[int, int]:
-    """Width and height of a whole PNG."""
-    if not data.startswith(PNG):
-        raise ValueError(f"{file} is not a PNG file (it starts with {data[:8]!r}): get it again")
-    at, kind, size = len(PNG), b"", (0, 0)
-    while at + 12 <= len(data) and kind != b"IEND":
-        (length,), kind = struct.unpack(">I", data[at : at + 4]), data[at + 4 : at + 8]
-        body = data[at + 4 : at + 8 + length]
-        end = at + 8 + length
-        if zlib.crc32(body) != int.from_bytes(data[end : end + 4]):
-            raise ValueError(f"{file} is damaged at byte {at}: get it again")
-        if kind == b"IHDR":
-            size = struct.unpack(">II", body[4:12])
-            if body[12] > 8:
-                raise ValueError(f"{file} has {body[12]} bits a sample; strips have 8")
-        at = end + 4
-    if kind != b"IEND":
-        raise ValueError(f"{file} is cut off after {len(data)} bytes: get it again")
-    return size
-
-
-def _read(file: Path, n: int) -> Patches:
-    image = cv2.imdecode(np.frombuffer(file.read_bytes(), np.uint8), cv2.IMREAD_GRAYSCALE)
-    if image is None or image.shape[0] != n * image.shape[1]:
-        raise ValueError(f"{file} can't be decoded as {n} grey patches: get it again")
-    return image.reshape(n, image.shape[1], image.shape[1])
-
-
-def _folders(root: Path) -> tuple[Path, Path | None]:
+def _patches(root: Path) -> Path:
+    """The folder of sequences."""
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder: --data takes the folder of HPatches")
     inner = [root / name for name in FOLDERS if (root / name).is_dir()]
@@ -225,53 +121,143 @@ def _folders(root: Path) -> tuple[Path, Path | None]:
             f"{root} has no sequence (a folder such as v_wall with ref.png in it), directly or in"
             f" {' or '.join(FOLDERS)}"
         )
-    for tasks in (root / "tasks", patches.parent / "tasks"):
-        if tasks.is_dir():
-            return patches, tasks
-    return patches, None
+    return patches
 
 
-def _splits(patches: Path, tasks: Path | None) -> dict[str, _Split]:
-    file = tasks / "splits.json" if tasks else None
-    if file is None or not file.is_file():
-        everything = sorted(
-            f.name for f in patches.iterdir() if f.is_dir() and any(f.glob("*.png"))
+def _present(patches: Path, split: str, asked: Split, *, allow_partial: bool) -> Split:
+    """The sequences of a split that are there: all, unless the user allows less."""
+    sequences = asked.test + asked.train
+    missing = [sequence for sequence in sequences if not (patches / sequence).is_dir()]
+    if not missing:
+        return asked
+    found = sum(folder.is_dir() for folder in patches.iterdir())
+    some = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
+    message = (
+        f"{patches} lacks {len(missing)} of {len(sequences)} sequences of split {split!r}"
+        f" ({some}); it has {found} folders"
+    )
+    if not allow_partial:
+        raise FileNotFoundError(
+            f"{message}: complete it, choose another --split, or give --allow-partial"
+            " to see scores that no table will take"
         )
-        return {"full": _Split(tuple(everything), ())}
+    left = Split(*(tuple(s for s in part if s not in missing) for part in asked))
+    for kind, before, after in zip(Split._fields, asked, left, strict=True):
+        if before and not after:
+            raise FileNotFoundError(
+                f"{message}: no {kind} sequence is left; complete it, or choose another --split"
+            )
+    log.warning("%s: scores are partial and enter no table", message)
+    return left
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Strips that were checked, and where each patch stands in them."""
+
+    blocks: tuple[Block, ...]
+    point: Rows
+    image: Rows
+    lengths: Mapping[str, int]
+    offsets: Int[np.ndarray, "sequences 16"]
+    width: int
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    """Size and time of a file; where either is another, it was written to."""
     try:
-        return {
-            name: _Split(tuple(map(str, one["test"])), tuple(map(str, one.get("train", ()))))
-            for name, one in json.loads(file.read_text()).items()
-        }
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"{file} is not a table of splits ({error!r}): it should map a split's name to"
-            ' {"test": [sequences], "train": [sequences]}'
-        ) from error
+        known = file.stat()
+    except OSError:  # the check will name it
+        return None
+    return known.st_size, known.st_mtime_ns
 
 
-def _chosen(splits: dict[str, _Split], split: str | None, tasks: Path | None) -> str:
-    if split is None:
-        split = "a" if "a" in splits else next(iter(splits)) if len(splits) == 1 else None
-    if split is None:
-        raise LookupError(f"{tasks}/splits.json has {', '.join(splits)}: choose one with --split")
-    if split not in splits:
-        raise LookupError(unknown("splits", split, splits))
-    return split
+@lru_cache(maxsize=4)  # the three tasks of one command share what `stamps` say is unchanged
+def _checked(
+    wanted: tuple[tuple[Path, ...], ...], stamps: tuple[tuple[int, int] | None, ...]
+) -> _Table:
+    """The strips of each sequence, checked one by one and against each other."""
+    with ThreadPoolExecutor() as pool:  # reading and hashing let other threads run
+        every = [file for own in wanted for file in own]
+        checked = dict(zip(every, pool.map(strips.check, every), strict=True))
+    example = {strip.width: file for file, strip in checked.items()}
+    if len(example) > 1:
+        found = ", ".join(f"{width} in {file}" for width, file in sorted(example.items()))
+        raise ValueError(f"{every[0].parent.parent} mixes patch widths: {found}")
+    blocks: list[Block] = []
+    points: list[np.ndarray] = []
+    lengths: dict[str, int] = {}
+    offsets = np.full((len(wanted), len(STRIPS)), -1)
+    start = point = 0
+    for row, own in enumerate(wanted):
+        sequence = own[0].parent.name
+        counts = {file: checked[file].patches for file in own}
+        if len(set(counts.values())) > 1:
+            odd = min(counts, key=lambda file: (list(counts.values()).count(counts[file]), file))
+            raise ValueError(
+                f"{odd} has {counts[odd]} patches, {own[0]} has {counts[own[0]]}: the strips of"
+                " one sequence show the same points; get this sequence again"
+            )
+        n = lengths[sequence] = counts[own[0]]
+        for column, file in enumerate(own):
+            offsets[row, column] = start
+            strip = checked[file]
+            name = f"{sequence}/{file.stem}"
+            blocks.append(Block(name, n, strip.sha256, partial(strips.read, strip)))
+            points.append(np.arange(point, point + n))
+            start += n
+        point += n
+    image = np.repeat(np.arange(len(blocks)), [block.size for block in blocks])
+    return _Table(
+        tuple(blocks), np.concatenate(points), image, lengths, offsets, checked[every[0]].width
+    )
 
 
-def _name(
-    root: Path, patches: Path, split: str, asked: Sequence[str], lengths: Mapping[str, int]
-) -> str:
-    """The name that scores are kept under: "hpatches" only for a split of the real sequences."""
+def _identified(
+    root: Path, patches: Path, split: str, asked: Split, table: _Table
+) -> tuple[str, Mapping[str, str]]:
+    """The name that scores are kept under, and the origins of sequences where they are known.
+
+    It is "hpatches" only for a split of the real sequences.
+    """
     for folder in (root, patches):
         if (folder / "dataset.json").is_file():
-            return str(json.loads((folder / "dataset.json").read_text())["name"])
+            return _read_about(folder / "dataset.json")
     bounds = OFFICIAL["lengths"]
-    real = all(
-        low <= n <= high for s, n in lengths.items() for low, high in [bounds.get(s, (0, 0))]
+    real = table.width == SIDE and all(
+        low <= n <= high for s, n in table.lengths.items() for low, high in [bounds.get(s, (0, 0))]
     )
-    listed = hashlib.sha256("\n".join(sorted(asked)).encode()).hexdigest()
+    listed = hashlib.sha256("\n".join(sorted(asked.test)).encode()).hexdigest()
     if real and listed == OFFICIAL["split_test_sha256"].get(split):
-        return "hpatches"
-    return f"hpatches-{root.resolve().name.lower()}"
+        return "hpatches", {}
+    name = f"hpatches-{re.sub(r'[^a-z0-9_.+-]', '_', root.resolve().name.lower())}"
+    # Names of sets that are made here come with a dataset.json: a folder that happens to be called
+    # alike must not share a table with them.
+    return name + "-folder" * name.startswith(("hpatches-sample", "hpatches-built-")), {}
+
+
+def _read_about(file: Path) -> tuple[str, Mapping[str, str]]:
+    """Name and origins of a set that was made here."""
+    try:
+        about = json.loads(file.read_bytes())
+        name = about["name"]
+        made = about.get("sequences", {}).items()
+        origins = {sequence: str(facts["origin"]) for sequence, facts in made if "origin" in facts}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{file} does not say what set this is ({error!r}): it should be what the builder"
+            ' wrote, {"name": ..., "sequences": ...}; move it away to name the set by its folder'
+        ) from error
+    if not isinstance(name, str) or not MADE.fullmatch(name):
+        raise ValueError(
+            f"{file} names the set {name!r}; hpatches-sample, hpatches-mini or hpatches-built-NAME"
+            " is wanted: correct it, or move it away to name the set by its folder"
+        )
+    return name, origins
+
+
+def _sources(name: str, test: tuple[str, ...], origins: Mapping[str, str]) -> frozenset[str]:
+    """Where the tested patches come from; no sequence of the sample has an official name."""
+    own = {f"{name}/{sequence}" for sequence in test}
+    official = {f"hpatches/{sequence}" for sequence in test if sequence in OFFICIAL["lengths"]}
+    return frozenset(own | official | {origins[s] for s in test if s in origins})

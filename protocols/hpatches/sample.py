@@ -11,6 +11,7 @@ Scores are compared between machines, so the set has the same bytes on each: not
 import hashlib
 import logging
 import platform
+import shutil
 import zlib
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -89,19 +90,25 @@ VIEWS: tuple[tuple[tuple[Corner, Corner, Corner, Corner], float, float], ...] = 
 def sample() -> Path:
     """The folder of the set; it is made on first use, in some seconds, and kept in the cache.
 
+    Where its files are not as they were made, it is made again.
+
     Raises:
         RuntimeError: if this machine makes another set than it should.
     """
     folder = home.cache("datasets", f"hpatches-sample-v{VERSION}")
-    if folder.is_dir():
+    if fingerprint(folder) == SHA256:
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name(f"{folder.name}.lock")):
-        if not folder.is_dir():
+        if fingerprint(folder) != SHA256:  # another process may have made it meanwhile
+            if folder.is_dir():
+                log.warning("%s is damaged or was edited: it is replaced", folder)
             log.info("making hpatches-sample in %s", folder)
             with placing(folder) as unfinished:
                 make(unfinished)
                 verify(unfinished)
+                if folder.is_dir():
+                    shutil.rmtree(folder)
     return folder
 
 
@@ -127,7 +134,7 @@ def make(folder: Path) -> None:
 
 
 def fingerprint(folder: Path) -> str:
-    """SHA-256 over the names and contents of all files below a folder."""
+    """SHA-256 over the names and contents of all files below a folder, which may be missing."""
     digest = hashlib.sha256()
     files = {f.relative_to(folder).as_posix(): f for f in folder.rglob("*") if f.is_file()}
     for name in sorted(files):

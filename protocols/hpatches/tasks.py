@@ -14,13 +14,14 @@ import pandas as pd
 from jaxtyping import Int
 
 from harness import Dataset, atomic, home
-from protocols.hpatches.reader import OFFICIAL, HPatches, open_set
+from protocols.hpatches.reader import OFFICIAL, PARTIAL, HPatches, open_set
 
 VERIFICATION = tuple(f"verif_{k}_split-{{}}.csv" for k in ("pos", "neg_intra", "neg_inter"))
 RETRIEVAL = ("retr_queries_split-{}.csv", "retr_distractors_split-{}.csv")
 PAIRS, QUERIES, DISTRACTORS = 1_000_000, 10_000, 20_000  # what the official files hold
 FLAT = 10  # a reference patch whose grey values deviate less never enters retrieval
 SEED = 42
+VERSION = 1  # raised whenever the recipe could draw others
 
 log = logging.getLogger(__name__)
 
@@ -84,19 +85,23 @@ Table = TypeVar("Table", Pairs, Patchlist)
 def verification(opened: HPatches) -> tuple[Verification, Dataset]:
     """The verification task, and the data set named after where its task files come from."""
     files, dataset = _files(opened, VERIFICATION, _write_verification)
-    pairs = [_read(file, opened, Pairs) for file in files]
-    return sorted_by_sequence(*pairs), dataset
-
-
-def sorted_by_sequence(positive: Pairs, intra: Pairs, inter: Pairs) -> Verification:
-    """The task of three tables in the order of their files."""
+    tables = [_read(file, opened, Pairs) for file in files]
     for column in ("s1", "t1", "idx1"):
-        own = getattr(positive, column)
-        if not all(np.array_equal(own, getattr(other, column)) for other in (intra, inter)):
+        own = getattr(tables[0], column)
+        if not all(np.array_equal(own, getattr(other, column)) for other in tables[1:]):
             raise ValueError(
                 f"the three verification files differ in {column}: in one row all name the same"
                 " first patch; take the three files of one split from one source"
             )
+    there = np.all([(table.s1 >= 0) & (table.s2 >= 0) for table in tables], axis=0)
+    rows = np.flatnonzero(there)  # the same of all three, since they belong together
+    if not rows.size:
+        raise ValueError(f"{_all(files)} hold no pair of the sequences there are")
+    return sorted_by_sequence(*(table.take(rows) for table in tables)), dataset
+
+
+def sorted_by_sequence(positive: Pairs, intra: Pairs, inter: Pairs) -> Verification:
+    """The task of three tables in the order of their files."""
     place = np.argsort(positive.s1, kind="stable")
     return Verification(positive.take(place), intra.take(place), inter.take(place), place)
 
@@ -104,7 +109,11 @@ def sorted_by_sequence(positive: Pairs, intra: Pairs, inter: Pairs) -> Verificat
 def retrieval(opened: HPatches) -> tuple[Retrieval, Dataset]:
     """The retrieval task, and the data set named after where its task files come from."""
     files, dataset = _files(opened, RETRIEVAL, _write_retrieval)
-    return Retrieval(*(_read(file, opened, Patchlist) for file in files)), dataset
+    tables = [_read(file, opened, Patchlist) for file in files]
+    queries, distractors = (table.take(np.flatnonzero(table.s >= 0)) for table in tables)
+    if not queries.s.size or not distractors.s.size:
+        raise ValueError(f"{_all(files)} hold no query or no distractor of the sequences there are")
+    return Retrieval(queries, distractors), dataset
 
 
 def make(folder: Path) -> None:
@@ -140,12 +149,16 @@ def _files(opened: HPatches, names: Sequence[str], write: Writer) -> tuple[list[
         for name, content in zip(wanted, contents, strict=True)
     )
     suffix = "" if there else "+generated-tasks"
-    if there and dataset.name == "hpatches" and not official:
-        log.warning("%s differ from the official files", ", ".join(map(str, files)))
+    if there and dataset.name.removesuffix(PARTIAL) == "hpatches" and not official:
+        log.warning("%s differ from the official files", _all(files))
         suffix = "+own-tasks"
     truth = hashlib.sha256(b"".join(contents)).hexdigest()
     name = dataset.name if official else dataset.name + suffix
     return files, replace(dataset, name=name, truth=truth)
+
+
+def _all(files: Sequence[Path]) -> str:
+    return ", ".join(map(str, files))
 
 
 def _git_blob(content: bytes) -> str:
@@ -153,7 +166,7 @@ def _git_blob(content: bytes) -> str:
 
 
 def _read(file: Path, opened: HPatches, form: type[Table]) -> Table:
-    """One task file as numbers; rows of sequences that may be missing and are, are left out."""
+    """One task file as numbers; a sequence that may be missing, and is, has the number -1."""
     columns = [column.name for column in fields(form)]
     sequences = [column for column in columns if column[0] == "s"]
     types = {column: "category" if column in sequences else "int32" for column in columns}
@@ -176,14 +189,14 @@ def _read(file: Path, opened: HPatches, form: type[Table]) -> Table:
             f"{file}, line {_line(~known)}: a sequence that is not in the test list of split"
             f" {opened.dataset.split!r}"
         )
-    table = table[known]
     length = np.array([opened.lengths[sequence] for sequence in opened.test])
     for column in columns:
         kind, one = column.rstrip("12"), column[-1] if column[-1] in "12" else ""
         if kind == "s":
             continue
-        bound = 6 if kind == "t" else length[table[f"s{one}"]]
-        bad = (table[column] < 0) | (table[column] >= bound)
+        own = table[f"s{one}"]
+        bound = 6 if kind == "t" else length[own]
+        bad = (own >= 0) & ((table[column] < 0) | (table[column] >= bound))
         if bad.any():
             raise ValueError(
                 f"{file}, line {_line(bad)}: {column} is {table[column][bad].iloc[0]}, beyond the"
@@ -198,7 +211,7 @@ def _line(bad: "pd.Series[bool]") -> int:
 
 def _generated(opened: HPatches, names: Sequence[str], write: Writer) -> list[Path]:
     """Task files by the official recipe, made once for these contents and kept in the cache."""
-    origin = f"{opened.dataset.sha256} {opened.dataset.split} {' '.join(opened.test)}"
+    origin = f"{VERSION} {opened.dataset.sha256} {opened.dataset.split} {' '.join(opened.test)}"
     folder = home.cache("tasks", hashlib.sha256(origin.encode()).hexdigest()[:16])
     files = [folder / name for name in names]
     if not all(file.is_file() for file in files):
@@ -209,6 +222,12 @@ def _generated(opened: HPatches, names: Sequence[str], write: Writer) -> list[Pa
 
 def _write_verification(opened: HPatches, files: Sequence[Path]) -> None:
     """Draw in the official order: sequences, indices, types, then the other sequence and index."""
+    lonely = [sequence for sequence in opened.test if opened.lengths[sequence] < 2]
+    if lonely:
+        raise ValueError(
+            f"{opened.dataset.name} has one patch of {', '.join(lonely)}: verification compares two"
+            " of a sequence; take it out of the test list"
+        )
     random = np.random.RandomState(SEED)  # legacy: the official files come from it
     test = np.array(opened.test)
     pairs = min(PAIRS, 50 * sum(opened.lengths[s] for s in opened.test))
@@ -239,7 +258,8 @@ def _write_retrieval(opened: HPatches, files: Sequence[Path]) -> None:
         drawn = zip(s.tolist(), idx, strict=True)
         chosen.append(dict.fromkeys(one for one in drawn if structured[one[0]][one[1]]))
     kept = list(chosen[0])[:queries]
-    rest = [one for one in chosen[1] if one not in set(kept)][:distractors]
+    queried = set(kept)
+    rest = [one for one in chosen[1] if one not in queried][:distractors]
     if not kept or not rest:
         raise ValueError(
             f"{opened.dataset.name} has too few structured reference patches for retrieval:"

@@ -17,6 +17,7 @@ from harness.metrics import (
     trapezoid_average_precision,
 )
 from harness.statistics import interval
+from harness.types import Rows
 from protocols.hpatches import tasks, variant
 from protocols.hpatches.reader import NOISES, HPatches
 
@@ -62,7 +63,7 @@ def _score(
     for noise in NOISES:
         p = task.positive
         second = [opened.rows(q.s2, q.t2, q.idx2, noise) for q in (p, task.inter, task.intra)]
-        distances = described.paired(opened.rows(p.s1, p.t1, p.idx1, noise), np.stack(second))
+        distances = _paired(described, opened.rows(p.s1, p.t1, p.idx1, noise), np.stack(second))
         measured |= {(noise, kind): d for kind, d in zip(KINDS, distances, strict=True)}
     cases = [(noise, kind) for noise in NOISES for kind in KINDS[1:]]
     for (noise, kind), found in zip(cases, parallel.each(judge, cases), strict=True):
@@ -73,12 +74,25 @@ def _score(
             scenes[opened.test[number]][f"{noise}/{kind}/ap"] = ap
     values["map"] = float(np.mean([v for name, v in values.items() if name.endswith("/ap")]))
     rough = _binned_map(counts, np.ones((1, len(opened.test)), int))[0]
-    intervals = {
-        "map": interval(
-            lambda drawn: values["map"] + _binned_map(counts, drawn) - rough, len(opened.test)
-        )
-    }
+    matching = np.unique(task.positive.s1[first])
+
+    def map_of(drawn: Int[np.ndarray, "draws sequences"]) -> Float[np.ndarray, " defined"]:
+        """The score of each draw; of one without a sequence that has matches there is none."""
+        drawn = drawn[drawn[:, matching].any(axis=1)]
+        return np.clip(values["map"] + _binned_map(counts, drawn) - rough, 0, 1)
+
+    intervals = {"map": interval(map_of, len(opened.test))}
     return variant.scores("verification", values, scenes, intervals)
+
+
+def _paired(
+    described: Descriptions, a: Rows, b: Int[np.ndarray, "sets m"]
+) -> Float32[np.ndarray, "sets m"]:
+    """Distances between rows a[i] and b[:, i], measured on every core."""
+    step = -(-len(a) // (4 * parallel.CORES))
+    slices = [slice(i, i + step) for i in range(0, len(a), step)]
+    parts = parallel.each(lambda rows: described.paired(a[rows], b[:, rows]), slices)
+    return np.concatenate(parts, axis=1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,93 @@
+"""The splits of a set: which sequences are scored, and which may fit the whitening."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.registry import unknown
+
+FILE = "splits.json"
+NAME = re.compile(r"(?!\.{1,2}$)[\w.+-]+")  # of a split or a sequence: both become parts of paths
+
+
+class Split(NamedTuple):
+    """Names of sequences, in the order of splits.json."""
+
+    test: tuple[str, ...]  # are scored
+    train: tuple[str, ...]  # fit the whitening; () where the split has none
+
+
+def choose(name: str | None, patches: Path, folders: Sequence[Path]) -> tuple[str, Split]:
+    """The split of this name; where none is asked for: "a", else the only one, else "full".
+
+    Without a splits.json in any of the folders, whatever sequences are there are split "full".
+
+    Raises:
+        LookupError: if there is no such split, or several to choose from.
+        ValueError: if splits.json is malformed.
+        FileNotFoundError: if there is neither a splits.json nor a sequence.
+    """
+    file = next((f / FILE for f in folders if (f / FILE).is_file()), None)
+    known = _read(file) if file else {"full": _everything(patches)}
+    if name is None:
+        only = next(iter(known)) if len(known) == 1 else "full"
+        name = next((one for one in ("a", only) if one in known), None)
+    if name is None:
+        raise LookupError(f"{file} has {', '.join(known)}: choose one with --split")
+    if name not in known and not file:
+        raise LookupError(
+            f"no split named {name!r}: there is no {FILE} in {' or '.join(map(str, folders))}, so"
+            " all sequences are one split, 'full'; put the file of HPatches' task files there"
+        )
+    if name not in known:
+        raise LookupError(f"{unknown('splits', name, known)} ({file})")
+    return name, known[name]
+
+
+def _everything(patches: Path) -> Split:
+    found = sorted(f.name for f in patches.iterdir() if f.is_dir() and any(f.glob("*.png")))
+    if not found:
+        raise FileNotFoundError(f"no folder in {patches} has a strip (such as ref.png) in it")
+    return Split(tuple(found), ())
+
+
+def _read(file: Path) -> dict[str, Split]:
+    try:
+        known = {
+            name: Split(_names(one["test"]), _names(one.get("train", [])))
+            for name, one in json.loads(file.read_bytes()).items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{file} is not a table of splits ({error!r}): it should map a split's name to"
+            ' {"test": [sequences], "train": [sequences]}'
+        ) from error
+    for name, split in known.items():
+        fault = _fault(name, split)
+        if fault:
+            raise ValueError(f"{file}, split {name!r}: {fault}")
+    if not known:
+        raise ValueError(f"{file} holds no split")
+    return known
+
+
+def _names(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise TypeError(f"{value!r:.40} is no list of names")
+    return tuple(value)
+
+
+def _fault(name: str, split: Split) -> str | None:
+    sequences = split.test + split.train
+    for one in (name, *sequences):
+        if not NAME.fullmatch(one):
+            return f"{one!r} can't be part of a path; a name has letters, digits and any of _ . + -"
+    if not split.test:
+        return "the test list is empty, so there is nothing to score"
+    one, times = Counter(sequences).most_common(1)[0]
+    if times > 1:
+        return f"{one} is listed {times} times in test and train; once is wanted"
+    return None

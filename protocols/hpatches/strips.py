@@ -1,0 +1,104 @@
+"""One strip on disk: its bytes are checked up front, its pixels decoded when they are wanted."""
+
+import hashlib
+import struct
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from harness.types import Patches
+
+PNG = b"\x89PNG\r\n\x1a\n"
+HIGHEST = 1_000_000  # pixels: libpng, by which OpenCV reads, refuses higher images
+
+
+@dataclass(frozen=True)
+class Strip:
+    """What is known of a strip that was checked."""
+
+    file: Path
+    width: int  # of a patch, in pixels
+    patches: int
+    sha256: str  # of the file
+
+
+def check(file: Path) -> Strip:
+    """Read one strip's bytes: every chunk's checksum, grey pixels, a height of whole patches.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        ValueError: if it is damaged, or no column of grey patches; names the file.
+    """
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise FileNotFoundError(
+            f"{file} is missing or unreadable ({error.strerror}): a sequence has the 16 strips ref,"
+            " e1 to e5, h1 to h5 and t1 to t5"
+        ) from error
+    width, height = _size(file, data)
+    if not width or height % width or not height:
+        raise ValueError(
+            f"{file} is {width} x {height} pixels: a strip is a column of square patches, so its"
+            " height is a multiple of its width"
+        )
+    if height > HIGHEST:
+        raise ValueError(
+            f"{file} is {height} pixels high, and OpenCV reads none above {HIGHEST}: divide the"
+            f" sequence into some of at most {HIGHEST // width} patches"
+        )
+    return Strip(file, width, height // width, hashlib.sha256(data).hexdigest())
+
+
+def read(strip: Strip) -> Patches:
+    """The patches of a strip.
+
+    Raises:
+        ValueError: if the file is another than the one that was checked, or can't be decoded.
+    """
+    data = strip.file.read_bytes()
+    if hashlib.sha256(data).hexdigest() != strip.sha256:
+        raise ValueError(f"{strip.file} changed since it was checked: start again")
+    how = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_IGNORE_ORIENTATION  # as stored: it is grey
+    image = cv2.imdecode(np.frombuffer(data, np.uint8), how)
+    if image is None or image.shape != (strip.patches * strip.width, strip.width):
+        raise ValueError(
+            f"{strip.file} can't be decoded as {strip.patches} grey patches: get it again"
+        )
+    return image.reshape(strip.patches, strip.width, strip.width)
+
+
+def _size(file: Path, data: bytes) -> tuple[int, int]:
+    """Width and height of a whole PNG."""
+    if not data.startswith(PNG):
+        raise ValueError(f"{file} is not a PNG file (it starts with {data[:8]!r}): get it again")
+    at, kind, size = len(PNG), b"", (0, 0)
+    while at + 12 <= len(data) and kind != b"IEND":
+        kind = data[at + 4 : at + 8]
+        end = at + 8 + int.from_bytes(data[at : at + 4])
+        if zlib.crc32(data[at + 4 : end]) != int.from_bytes(data[end : end + 4]):
+            raise ValueError(f"{file} is damaged at byte {at}: get it again")
+        if at == len(PNG):
+            size = _size_in_header(file, kind, data[at + 8 : end])
+        at = end + 4
+    if kind != b"IEND":
+        raise ValueError(f"{file} is cut off after {len(data)} bytes: get it again")
+    return size
+
+
+def _size_in_header(file: Path, kind: bytes, body: bytes) -> tuple[int, int]:
+    if kind != b"IHDR" or len(body) != 13:
+        raise ValueError(
+            f"{file} begins with {kind!r} of {len(body)} bytes, a PNG with b'IHDR' of 13:"
+            " get it again"
+        )
+    width, height, bits, colour, _, _, interlace = struct.unpack(">IIBBBBB", body)
+    if (bits, colour, interlace) != (8, 0, 0):
+        raise ValueError(
+            f"{file} has {bits} bits a sample, colour type {colour} and interlace {interlace}:"
+            " strips have 8 bits, colour type 0 (grey) and no interlace, and none is converted here"
+        )
+    return width, height
