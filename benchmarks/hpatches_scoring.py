@@ -141,7 +141,9 @@ def official_retrieval(opened, task, vectors) -> dict[str, float]:
     return {name: float(np.mean(values)) for name, values in aps.items()}
 
 
-def share_of(opened, verify, retrieve, share) -> tuple[HPatches, tasks.Verification, tasks.Retrieval]:
+def share_of(
+    opened, verify, retrieve, share
+) -> tuple[HPatches, tasks.Verification, tasks.Retrieval]:
     """The first of the pairs, sequences and queries, so that both algorithms do the same work."""
     few = verify.place < int(share * tasks.PAIRS)
     pairs = [getattr(verify, kind).take(few) for kind in ("positive", "intra", "inter")]
@@ -186,7 +188,9 @@ def main() -> None:
         off = max(abs(found[f"{name}/{key}"] - value) for key, value in expected.items())
         assert off < 1e-6, f"{name}: {off}"
         totals += ours, theirs
-        print(f"| {name} | {ours:.1f} | {theirs:.0f} | {theirs / ours:.0f} | {off:.0e} |", flush=True)
+        print(
+            f"| {name} | {ours:.1f} | {theirs:.0f} | {theirs / ours:.0f} | {off:.0e} |", flush=True
+        )
     print(f"| all | {totals[0]:.1f} | {totals[1]:.0f} | {totals[1] / totals[0]:.0f} | |")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"\npeak memory {peak:.2f} GiB, {vectors.nbytes / 2**30:.2f} GiB of it the vectors")

@@ -1,7 +1,7 @@
 """harness: evaluate descriptors, make leaderboards, look at what is installed."""
 
-import json
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -9,12 +9,14 @@ from typing import Annotated
 import typer
 
 from harness import registry
+from harness.errors import MENDABLE
 
 # What is heavy (NumPy, torch, OpenCV, pydantic) is imported by the command that needs it.
 
 # Plain help: rich would double the time that `harness --help` takes.
 app = typer.Typer(
     help=__doc__,
+    epilog="With HARNESS_DEBUG=1 an error is shown with its traceback.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -43,10 +45,18 @@ DataFolder = Annotated[
 Split = Annotated[str | None, typer.Option("--split", help="A split of the data set.")]
 ResultsFolder = Annotated[Path, typer.Option("--results", help="Folder of records.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
-BatchSize = Annotated[int, typer.Option("--batch-size", min=1, help="Patches described at a time.")]
+BatchSize = Annotated[
+    int | None, typer.Option("--batch-size", min=1, help="Patches described at a time.")
+]
+AllowPartial = Annotated[
+    bool, typer.Option("--allow-partial", help="Take what is there; enters no leaderboard.")
+]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", help="An option of the protocol, as KEY=VALUE.")
 ]
+
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it; typer exits with it on Ctrl-C
 
 
 def main() -> None:
@@ -54,12 +64,15 @@ def main() -> None:
     logging.basicConfig(format="harness: %(message)s", stream=sys.stderr, level=logging.INFO)
     try:
         app()
-    except (ValueError, TypeError, LookupError, ImportError, OSError) as error:
+    except MENDABLE as error:
+        if os.environ.get("HARNESS_DEBUG"):
+            raise
         print(f"harness: {_message(error)}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("harness: stopped; what was described is kept, run it again", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as stop:
+        if stop.code == INTERRUPTED:
+            print("harness: stopped; what was described is kept: run it again", file=sys.stderr)
+        raise
 
 
 @app.command("eval")
@@ -70,10 +83,8 @@ def evaluate(
     split: Split = None,
     results: ResultsFolder = Path("results"),
     device: Device = "auto",
-    batch_size: BatchSize = 512,
-    allow_partial: Annotated[
-        bool, typer.Option("--allow-partial", help="Score what is there; enters no leaderboard.")
-    ] = False,
+    batch_size: BatchSize = None,
+    allow_partial: AllowPartial = False,
     ties: Annotated[
         str | None, typer.Option(help='How ties are scored: "mean", "official".')
     ] = None,
@@ -99,14 +110,17 @@ def describe(
     data: DataFolder = None,
     split: Split = None,
     device: Device = "auto",
-    batch_size: BatchSize = 512,
+    batch_size: BatchSize = None,
+    allow_partial: AllowPartial = False,
     setting: Settings = None,
 ) -> None:
     """Write the vectors of a protocol's patches as CSV files, in HPatches' official form."""
     from harness import session
 
-    options = session.options(data=data, split=split, settings=setting)
-    session.export(model, protocol, options, out, device, batch_size)
+    options = session.options(
+        data=data, split=split, allow_partial=allow_partial or None, settings=setting
+    )
+    session.export(model.split(","), protocol, options, out, device, batch_size)
 
 
 @app.command()
@@ -124,25 +138,25 @@ def protocols() -> None:
 @app.command()
 def leaderboard(results: ResultsFolder = Path("results")) -> None:
     """Make the CSV and Markdown tables again from the records."""
-    from harness.report import cross_scene, leaderboard
+    from harness import session
 
-    for file in [*leaderboard.write(results), *cross_scene.write(results)]:
-        print(file)
+    session.make_leaderboards(results)
 
 
 @app.command()
 def check(
-    model: Annotated[str | None, typer.Option(help="A descriptor, as for eval.")] = None,
+    model: Annotated[str | None, typer.Option(help="Descriptors, as for eval.")] = None,
     protocol: Annotated[
-        str | None, typer.Option(help="A protocol, on its sample or --data.")
+        str | None, typer.Option(help="Protocols, as for eval, on their sample or --data.")
     ] = None,
     data: DataFolder = None,
     device: Device = "auto",
 ) -> None:
-    """Test whether a descriptor or a protocol keeps the laws that the harness relies on."""
+    """Test whether descriptors and protocols keep the laws that the harness relies on."""
     from harness import session
 
-    if not session.check(model, protocol, session.options(data=data), device):
+    models = model.split(",") if model else []
+    if not session.check(models, protocol, session.options(data=data), device):
         raise typer.Exit(1)
 
 
@@ -240,13 +254,14 @@ def weights_fetch(
     names: Annotated[list[str], typer.Argument(help="As `weights list` has them.")],
 ) -> None:
     """Download published weights from their mirrors, checked by sha256."""
-    from harness import weights
+    from harness import download, weights
 
     known = weights.known()
     for name in names:
         if name not in known:
             raise LookupError(registry.unknown("weights", name, known))
-        weights.fetch(known[name])
+        with download.bar(name) as progress:
+            weights.fetch(known[name], progress=progress)
         print(f"{name} is here now")
 
 
@@ -262,17 +277,17 @@ def weights_list() -> None:
 
 def _listed(kind: str) -> None:
     for name in registry.names(kind):
-        print(f"{name:24} {registry.source(kind, name)}")
+        try:
+            source = registry.source(kind, name)
+        except LookupError as error:  # two packages claim it
+            source = f"! {error}"
+        print(f"{name:24} {source}")
 
 
 def _message(error: BaseException) -> str:
-    return str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-
-
-def print_json(records: list[dict[str, object]]) -> None:
-    """One record as an object, several as a list."""
-    json.dump(records[0] if len(records) == 1 else records, sys.stdout, indent=1, sort_keys=True)
-    print()
+    if isinstance(error, KeyError) and error.args:
+        return str(error.args[0])  # str() would quote it
+    return str(error) or type(error).__name__
 
 
 if __name__ == "__main__":

@@ -4,29 +4,37 @@ import os
 import platform
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, distributions, version
+from pathlib import Path
 
 from harness import home, registry
+from harness.errors import FAILURES
 
 PACKAGES = ("numpy", "scipy", "pandas", "torch", "safetensors", "pycolmap", "onnx", "scikit-image")
 
 
 def report() -> Iterator[str]:
     """Lines to read; a line that needs action begins with "!"."""
+    sections = {
+        "packages": _packages,
+        "OpenCV": _opencv,
+        "ONNX Runtime": _onnx,
+        "torch": _torch,
+        "places": _places,
+        "data sets": _datasets,
+        "weights": _weights,
+        "plug-ins": _plugins,
+    }
+    for name, section in sections.items():
+        try:
+            yield from section()
+        except FAILURES as error:  # what is broken is what should be told
+            yield f"! {name}: {type(error).__name__}: {error}"
+
+
+def _packages() -> Iterator[str]:
     yield f"python {platform.python_version()} on {platform.system()} {platform.machine()}"
-    yield f"descriptor-harness {version('descriptor-harness')}"
-    for package in PACKAGES:
+    for package in ("descriptor-harness", *PACKAGES):
         yield f"{package} {_version(package)}"
-    yield from _opencv()
-    yield from _onnx()
-    yield from _torch()
-    yield from _data()
-    for kind in ("descriptors", "protocols"):
-        yield f"{len(registry.names(kind))} {kind}"
-        for name in registry.names(kind):
-            try:
-                registry.load(kind, name)
-            except (ImportError, LookupError) as error:
-                yield f"! {error}"
 
 
 def _version(package: str) -> str:
@@ -56,10 +64,10 @@ def _opencv() -> Iterator[str]:
 
 
 def _onnx() -> Iterator[str]:
-    wheels = [name for name in _installed("onnxruntime")]
+    wheels = _installed("onnxruntime")
     if len(wheels) > 1:
         yield f"! {' and '.join(wheels)} overwrite each other: keep one"
-    from harness.plugins import working_providers
+    from harness.onnx_file import working_providers
 
     found = _version(wheels[0]) if wheels else "not installed"
     yield f"ONNX Runtime {found}, on which really work: {', '.join(working_providers())}"
@@ -71,9 +79,40 @@ def _torch() -> Iterator[str]:
     yield f"torch computes on {'cuda and cpu' if torch.cuda.is_available() else 'cpu'}"
 
 
-def _data() -> Iterator[str]:
+def _places() -> Iterator[str]:
     root = os.environ.get("HARNESS_DATA")
-    if root and not os.path.isdir(root):  # noqa: PTH112 - a string of the user's
+    if root and not Path(root).is_dir():
         yield f"! HARNESS_DATA is {root}, which is not a folder"
     yield f"data: {root or 'HARNESS_DATA is not set: protocols run on samples'}"
-    yield f"cache: {home.cache()}"
+    cache = home.cache()
+    yield f"cache: {cache}"
+    made = next(place for place in (cache, *cache.absolute().parents) if place.exists())
+    if not (made.is_dir() and os.access(made, os.W_OK)):
+        yield f"! nothing can be kept in {cache}: set HARNESS_CACHE to a folder of yours"
+
+
+def _datasets() -> Iterator[str]:
+    from harness import datasets
+
+    places = {name: datasets.path(name) for name in datasets.known()}
+    here = {name: place for name, place in places.items() if place}
+    yield f"{len(here)} of {len(places)} published data sets are here"
+    yield from (f"  {name} in {place}" for name, place in sorted(here.items()))
+
+
+def _weights() -> Iterator[str]:
+    from harness import weights
+
+    for name, row in sorted(weights.known().items()):
+        yield f"weights {name} are {'here' if weights.is_here(row) else 'not here'}"
+
+
+def _plugins() -> Iterator[str]:
+    for kind in registry.KINDS:
+        names = registry.names(kind)
+        yield f"{len(names)} {kind}: {', '.join(names)}"
+        for name in names:
+            try:
+                registry.load(kind, name)
+            except (ImportError, LookupError) as error:
+                yield f"! {error}"

@@ -12,6 +12,7 @@ import numpy as np
 from harness import vector_folder
 from harness.cache import VectorCache
 from harness.distances import ANGLE
+from harness.errors import FAILURES
 from harness.results import Record, record, refused
 from harness.types import (
     Block,
@@ -175,7 +176,7 @@ def _described(model: Descriptor, name: str, patches: Patches, batch_size: int) 
         batch = patches[i : i + batch_size]
         try:
             rows = model.describe(batch)
-        except Exception as error:  # a plug-in may fail in any way
+        except FAILURES as error:
             raise RuntimeError(
                 f"{model.name} fails on {name}: {type(error).__name__}: {error}"
             ) from error

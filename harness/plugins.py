@@ -16,6 +16,7 @@ import numpy as np
 
 from harness import onnx_file, registry, vector_folder
 from harness.distances import HAMMING, L2
+from harness.errors import FAILURES
 from harness.types import Descriptor
 from harness.vector_folder import VectorFolder
 
@@ -89,7 +90,7 @@ def _made(maker: Callable[..., Any], device: str, origin: str) -> Descriptor:
         options["device"] = ("cuda" if cuda_works() else "cpu") if device == "auto" else device
     try:
         made = maker(**options)
-    except (Exception, SystemExit) as error:  # a plug-in may fail in any way
+    except FAILURES as error:
         raise RuntimeError(f"{origin} can't be made: {type(error).__name__}: {error}") from error
     if not isinstance(made, Descriptor):
         raise TypeError(f"{origin} returned {made!r:.60}; a harness.Descriptor is wanted")
@@ -129,7 +130,7 @@ def _executed(file: Path, source: bytes) -> ModuleType:
     sys.modules[module.__name__] = module  # dataclasses look themselves up there
     try:
         exec(compile(source, str(file), "exec"), module.__dict__)
-    except (Exception, SystemExit) as error:  # a script may exit
+    except FAILURES as error:
         del sys.modules[module.__name__]
         raise ImportError(
             f"{file} can't be imported: {type(error).__name__}: {error}"
@@ -155,7 +156,7 @@ def _plain(describe: Callable[..., Any], origin: str) -> Descriptor:
     patches = np.random.default_rng(0).integers(0, 256, (2, 65, 65), dtype=np.uint8)
     try:
         vectors = describe(patches)
-    except (Exception, SystemExit) as error:
+    except FAILURES as error:
         raise RuntimeError(
             f"{origin} fails on 2 patches of 65 x 65: {type(error).__name__}: {error}"
         ) from error

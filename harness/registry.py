@@ -10,6 +10,8 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
+from harness.errors import FAILURES
+
 KINDS = ("descriptors", "protocols", "builders", "weights", "datasets")
 
 
@@ -34,7 +36,7 @@ def load(kind: str, name: str) -> Any:
     entry = _entry(kind, name)
     try:
         return entry.load()
-    except (Exception, SystemExit) as error:  # a plug-in may fail in any way, scripts may exit
+    except FAILURES as error:  # the others must go on working
         raise ImportError(
             f"{_singular(kind)} {name!r} of {source(kind, name)} ({entry.value}) can't be"
             f" imported: {type(error).__name__}: {error}"

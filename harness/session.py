@@ -1,44 +1,32 @@
 """What the commands do: names become models and protocols, progress is shown, records are kept."""
 
 import inspect
+import json
 import logging
 import os
 import platform
 import sys
 import time
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from harness import contracts, home, plugins, registry, results
+from harness import atomic, contracts, errors, home, plugins, registry, results
 from harness.cache import VectorCache
+from harness.evaluate import BATCH, Model, export_vectors
 from harness.evaluate import evaluate as run
-from harness.evaluate import export_vectors
 from harness.report import cross_scene, leaderboard
 from harness.results import Record
+from harness.settings import Options, accepted
+from harness.settings import options as options
 from harness.types import Descriptor, Protocol
 
-Options = dict[str, Any]
-
 log = logging.getLogger(__name__)
-
-
-def options(*, settings: Sequence[str] | None = None, **given: object) -> Options:
-    """The options that the user gave, those of `--set KEY=VALUE` among them."""
-    found: Options = {name: value for name, value in given.items() if value is not None}
-    for setting in settings or ():
-        name, equals, value = setting.partition("=")
-        if not equals:
-            raise ValueError(f"--set takes KEY=VALUE, not {setting!r}")
-        found[name.replace("-", "_")] = _literal(value)
-    return found
 
 
 def evaluate(
@@ -47,23 +35,27 @@ def evaluate(
     given: Options,
     folder: Path,
     device: str,
-    batch_size: int,
+    batch_size: int | None,
     *,
     as_json: bool,
 ) -> None:
     """Score models on the protocols of a name, keep the records, show them."""
-    specs = [one for spec in models for one in model_names(spec.strip())]
-    loaded = [plugins.model(spec, device=device) for spec in specs]
-    protocols = [make_protocol(one, given) for one in protocol_names(name)]
+    names = protocol_names(name)
+    loaded = _loaded(models, device)
+    _must_hold_records(folder)
+    protocols = [make_protocol(one, given) for one in names]
     cache = VectorCache(home.cache("vectors"))
     records: list[Record] = []
     for model in loaded:
         begun = time.perf_counter()
         patches = len(protocols[0].dataset)
         try:
-            with progress(f"{model.name}: patches described", patches) as advance:
+            with (
+                errors.naming(f"{model.name} on {name}"),
+                progress(f"{model.name}: patches described", patches) as advance,
+            ):
                 for record in run(
-                    model, protocols, cache=cache, batch_size=batch_size, progress=advance
+                    model, protocols, cache=cache, batch_size=batch_size or BATCH, progress=advance
                 ):
                     records.append(record)
                     file = results.save(folder, record)
@@ -73,47 +65,79 @@ def evaluate(
                 raise
             log.warning("passed over: %s", error)
     if as_json:
-        from harness.cli import print_json
-
-        print_json([record.model_dump(mode="json") for record in records])
+        _print_json(records)
     else:
         _show(records)
     log.info("records are in %s; `harness leaderboard` makes tables of them", folder)
 
 
-def export(spec: str, name: str, given: Options, out: Path, device: str, batch_size: int) -> None:
-    """Write the vectors of a protocol's patches in the official CSV form."""
-    model = plugins.model(spec, device=device)
+def export(
+    models: Sequence[str], name: str, given: Options, out: Path, device: str, batch_size: int | None
+) -> None:
+    """Write the vectors of a protocol's patches in the official CSV form; `out` appears whole."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise FileExistsError(f"{out} is not an empty folder: remove it, or choose another --out")
+    specs = _specs(models)
+    if len(specs) != 1:
+        raise ValueError(f"vectors of one model are written at a time, not of {', '.join(specs)}")
+    model = plugins.model(specs[0], device=device)
     dataset = make_protocol(protocol_names(name)[0], given).dataset
-    cache = VectorCache(home.cache("vectors"))
-    with progress(f"{model.name}: patches described", len(dataset)) as advance:
-        export_vectors(model, dataset, out, cache=cache, batch_size=batch_size, progress=advance)
+    with (
+        errors.naming(f"{model.name} on {name}"),
+        atomic.placing(out) as unfinished,
+        progress(f"{model.name}: patches described", len(dataset)) as advance,
+    ):
+        export_vectors(
+            model,
+            dataset,
+            unfinished,
+            cache=VectorCache(home.cache("vectors")),
+            batch_size=batch_size or BATCH,
+            progress=advance,
+        )
     log.info("vectors are in %s", out)
 
 
-def check(model: str | None, protocol: str | None, given: Options, device: str) -> bool:
-    """Print which laws a descriptor and a protocol keep; whether they keep all."""
-    if not model and not protocol:
+def check(models: Sequence[str], protocol: str | None, given: Options, device: str) -> bool:
+    """Print which laws descriptors and protocols keep; whether they keep all."""
+    if not models and not protocol:
         raise ValueError("nothing to check: give --model or --protocol")
-    laws: list[contracts.Law] = []
-    if model:
-        one = plugins.model(model, device=device)
-        if not isinstance(one, Descriptor):
-            raise TypeError(f"{model} is a folder of vectors: it has no code to check")
-        laws += contracts.check_descriptor(one)
+    kept = []
+    for model in _loaded(models, device):
+        if not isinstance(model, Descriptor):
+            raise TypeError(f"{model.name} is a folder of vectors: it has no code to check")
+        kept.append(_told(model.name, contracts.check_descriptor(model)))
     for name in protocol_names(protocol) if protocol else ():
-        laws += contracts.check_protocol(make_protocol(name, given))
+        one = make_protocol(name, given)
+        kept.append(_told(f"{one.name} on {one.dataset.name}", contracts.check_protocol(one)))
+    return all(kept)
+
+
+def _told(subject: str, laws: Sequence[contracts.Law]) -> bool:
+    print(subject)
     for law in laws:
         detail = f": {law.detail}" if law.detail else ""
-        print(f"{'kept  ' if law.passed else 'BROKEN'}  {law.name}{detail}")
+        print(f"  {'kept  ' if law.passed else 'BROKEN'}  {law.name}{detail}")
     return all(law.passed for law in laws)
+
+
+def make_leaderboards(folder: Path) -> None:
+    """Make the tables below a folder of records again and print where they are."""
+    written = [*leaderboard.write(folder), *cross_scene.write(folder)]
+    for file in written:
+        print(file)
+    if not written:
+        if not results.load(folder):
+            raise FileNotFoundError(f"there is no record in {folder}; `harness eval` writes them")
+        log.warning("every record in %s is of partial data, which enter no table", folder)
 
 
 def build(form: str, images: Path, out: Path, given: Options) -> None:
     """Make a benchmark out of images and print what became of their keypoints."""
     maker = registry.load("builders", form)
-    wanted = _accepted(maker, given, f"builder {form}")
-    with _bar() as bar:
+    what = f"builder {form}"
+    with errors.naming(what), _bar() as bar:
+        wanted = accepted(maker, given, what)
         task = bar.add_task(f"{form}: sequences done", total=None)
 
         def advance(done: int, total: int) -> None:
@@ -154,28 +178,37 @@ def make_protocol(name: str, given: Options) -> Protocol:
             "NO DATA SET GIVEN: this runs on a small sample made from photographs. Its numbers"
             " compare with no other's; give --data DIR or set HARNESS_DATA"
         )
-    protocol: Protocol = maker(**_accepted(maker, found, f"protocol {name}"))
+    what = f"protocol {name}"
+    with errors.naming(what):
+        protocol: Protocol = maker(**accepted(maker, found, what))
     return protocol
 
 
-def _accepted(maker: Any, given: Options, what: str) -> Options:
-    known = [
-        name
-        for name, parameter in inspect.signature(maker).parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY
-    ]
-    for name in given:
-        if name not in known:
-            raise LookupError(f"{what}: {registry.unknown('options', name, known)}")
-    return given
+def _specs(models: Sequence[str]) -> list[str]:
+    return [one for spec in models for one in model_names(spec.strip())]
 
 
-def _literal(text: str) -> object:
-    """A number, true or false as TOML writes them; any other text is itself."""
+def _loaded(models: Sequence[str], device: str) -> list[Model]:
+    """Models of different names: a record is found by the name of its model."""
+    found: dict[str, tuple[str, Model]] = {}
+    for spec in _specs(models):
+        model = plugins.model(spec, device=device)
+        if model.name in found:
+            raise ValueError(
+                f"two models are called {model.name}: {found[model.name][0]} and {spec};"
+                " leave one out, or give it another name"
+            )
+        found[model.name] = spec, model
+    return [model for _, model in found.values()]
+
+
+def _must_hold_records(folder: Path) -> None:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(
+            f"records can't be kept in {folder} ({error.strerror}): choose another --results"
+        ) from error
 
 
 @contextmanager
@@ -196,6 +229,12 @@ def _bar() -> Progress:
         console=Console(stderr=True),
         transient=True,
     )
+
+
+def _print_json(records: Sequence[Record]) -> None:
+    """One record as an object, several as a list."""
+    found = [record.model_dump(mode="json") for record in records]
+    print(json.dumps(found[0] if len(found) == 1 else found, indent=1, sort_keys=True))
 
 
 def _show(records: Sequence[Record]) -> None:

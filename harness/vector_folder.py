@@ -1,8 +1,8 @@
 """Vectors as the official HPatches tools keep them: a CSV file for each block of patches.
 
 A row for each patch, no header; cells are divided by "," or ";" and may begin with blanks. A folder
-may say more about its vectors in `descriptor.json`; without it they are compared by L2. The model is
-called "csv:" and the name that the folder gives, so that no record of another model is taken for it.
+may say more about its vectors in `descriptor.json`; without it they are compared by L2. "csv:" goes
+before its name, so that no record of another model is taken for the folder's.
 """
 
 import hashlib

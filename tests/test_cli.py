@@ -1,11 +1,17 @@
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 
 import pytest
 from hpatches_files import LENGTHS, SPLITS, write_set
+from packages import installed
 
 from harness import results
 from harness.cli import main
+from protocols.hpatches.reader import STRIPS
 
 
 @pytest.fixture
@@ -96,8 +102,15 @@ def test_partial_data_make_a_record_but_no_table(run, tmp_path):
     assert status == 0
     assert "PARTIAL" in out
     assert not results.load(tmp_path / "results")[0].data.complete
-    status, out, _ = run("leaderboard", "--results", tmp_path / "results")
+    status, out, err = run("leaderboard", "--results", tmp_path / "results")
     assert (status, out) == (0, "")
+    assert "every record" in err
+
+
+def test_a_leaderboard_of_no_records_is_an_error(run, tmp_path):
+    status, out, err = run("leaderboard", "--results", tmp_path / "typo")
+    assert (status, out) == (2, "")
+    assert "no record in" in err
 
 
 def test_leaderboards_are_made_from_records(run, small, tmp_path):
@@ -127,6 +140,20 @@ def test_leaderboards_are_made_from_records(run, small, tmp_path):
         (["--model", "pixels", "--protocol", "hpatches", "--ties", "luck"], "ties may be mean or"),
         (["--model", "pixels", "--protocol", "hpatches", "--set", "pcapl"], "takes KEY=VALUE"),
         (["--model", "pixels", "--protocol", "hpatches", "--split", "b"], "no split named 'b'"),
+        (
+            ["--model", "pixels", "--protocol", "hpatches", "--set", "pcapl=1"],
+            "protocol hpatches/matching: pcapl is '1'; wanted is true or false",
+        ),
+        (["--model", "pixels", "--protocol", "hpatches", "--set", "ties=mean"], "use --ties"),
+        (
+            ["--model", "pixels,sift,pixels", "--protocol", "hpatches"],
+            "two models are called pixels: pixels and pixels",
+        ),
+        (["--model", "tfeat.liberty", "--protocol", "hpatches"], "harness weights add"),
+        (
+            ["--model", "sift", "--protocol", "hpatches", "--device", "cuda"],
+            "can't compute on cuda",
+        ),
     ],
 )
 def test_what_is_unknown_is_answered_with_what_is_known(run, small, arguments, hint):
@@ -134,6 +161,91 @@ def test_what_is_unknown_is_answered_with_what_is_known(run, small, arguments, h
     assert status == 2
     assert hint in err
     assert not out
+
+
+def test_two_files_of_one_name_are_two_models_of_one_name(run, small, tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mine.py").write_text(SLOW)
+    specs = [f"{tmp_path / folder}/mine.py:slow" for folder in ("a", "b")]
+    status, _, err = evaluate(run, small, tmp_path, model=",".join(specs))
+    assert status == 2
+    assert f"two models are called mine:slow: {specs[0]} and {specs[1]}" in err
+
+
+def test_an_error_of_a_library_names_what_failed(run, small, tmp_path):
+    source = "import struct\ndef odd(*, data): struct.unpack('i', b'')\n"
+    with installed(tmp_path, "odd-bench", source, protocols={"odd": "odd"}):
+        status, _, err = evaluate(run, small, tmp_path, protocol="odd")
+    assert status == 2
+    assert "protocol odd fails: struct.error: unpack requires" in err
+
+
+def test_a_traceback_is_shown_to_who_asks_for_it(run, small, monkeypatch):
+    monkeypatch.setenv("HARNESS_DEBUG", "1")
+    with pytest.raises(LookupError, match="no descriptor named"):
+        run("eval", "--model", "rootsitf", "--protocol", "hpatches", "--data", small)
+
+
+@pytest.mark.parametrize("place", ["file", "file/results"])
+def test_results_that_can_not_be_kept_are_refused_before_any_work(run, small, tmp_path, place):
+    (tmp_path / "file").touch()
+    (small / "patches/v_one/e3.png").unlink()  # what would be found first
+    status, _, err = run(
+        "eval", "--model", "pixels", "--protocol", "hpatches", "--data", small,
+        "--results", tmp_path / place,
+    )  # fmt: skip
+    assert status == 2
+    assert f"records can't be kept in {tmp_path / place}" in err
+
+
+def test_a_wrong_option_prints_the_usage(run):
+    status, _, err = run("eval", "--modle", "pixels")
+    assert status == 2
+    assert "Usage: " in err
+    assert "--modle" in err
+
+
+SLOW = """
+import hashlib, os, pathlib, time
+import numpy as np
+
+def slow(patches):
+    rows = patches.reshape(len(patches), -1)[:, :8].astype(np.float32)
+    log = os.environ.get("SLOW_LOG")
+    if log and patches.shape[1] == 8:  # not what the harness made up
+        time.sleep(float(os.environ["SLOW_SECONDS"]))
+        with pathlib.Path(log).open("a") as stream:
+            stream.write(hashlib.sha256(patches.tobytes()).hexdigest() + "\\n")
+    return rows
+"""
+
+
+def test_after_ctrl_c_what_was_described_is_not_described_again(small, tmp_path):
+    file, log = tmp_path / "mine.py", tmp_path / "log"
+    file.write_text(SLOW)
+    command = [
+        sys.executable, "-m", "harness.cli", "eval", "--model", f"{file}:slow", "--data", small,
+        "--protocol", "hpatches/matching", "--results", tmp_path / "results",
+    ]  # fmt: skip
+    own = os.environ | {"HARNESS_CACHE": str(tmp_path / "cache"), "SLOW_LOG": str(log)}
+
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, env=own | {"SLOW_SECONDS": "0.1"}
+    ) as first:
+        while first.poll() is None and (not log.exists() or len(log.read_text().split()) < 10):
+            time.sleep(0.02)
+        first.send_signal(signal.SIGINT)
+        _, said = first.communicate()
+    assert first.returncode == 130
+    assert b"harness: stopped; what was described is kept: run it again" in said
+    assert b"Traceback" not in said
+
+    begun = log.read_text().split()
+    subprocess.run(command, check=True, env=own | {"SLOW_SECONDS": "0"}, capture_output=True)
+    again = log.read_text().split()[len(begun) :]
+    assert not set(begun[:-1]) & set(again)  # the last may have been cut off before it was kept
+    assert len({*begun, *again}) == 2 * len(STRIPS)
 
 
 def test_an_error_is_one_line_and_no_traceback(run, small):
@@ -164,26 +276,74 @@ def test_without_data_the_sample_is_announced_and_has_its_own_name(run, tmp_path
     assert {r.data.name for r in results.load(tmp_path)} == {"hpatches-sample"}
 
 
+def describe(run, small, out, *more, model="pixels"):
+    return run(
+        "describe", "--model", model, "--protocol", "hpatches", "--data", small, "--out", out, *more
+    )
+
+
 def test_vectors_written_as_csv_score_the_same(run, small, tmp_path):
     folder = tmp_path / "vectors"
-    status, _, _ = run(
-        "describe", "--model", "pixels", "--protocol", "hpatches", "--data", small, "--out", folder
-    )
-    assert status == 0
+    assert describe(run, small, folder)[0] == 0
     evaluate(run, small, tmp_path, model=f"pixels,{folder}", protocol="hpatches/verification")
-    # The folder says that its vectors are those of "pixels", so it takes the place of the record.
-    one = results.load(tmp_path / "results")[0]
-    assert one.environment.provider == "csv"
-    evaluate(run, small, tmp_path, model="pixels", protocol="hpatches/verification")
-    two = results.load(tmp_path / "results")[0]
-    assert two.environment.provider == "cpu"
-    assert one.scores == two.scores
+    found = {record.model.name: record for record in results.load(tmp_path / "results")}
+    assert set(found) == {"pixels", "csv:pixels"}
+    assert found["pixels"].scores == found["csv:pixels"].scores
+    assert found["csv:pixels"].environment.provider == "csv"
+
+
+def test_vectors_are_not_written_among_other_files(run, small, tmp_path):
+    folder = tmp_path / "vectors"
+    folder.mkdir()
+    assert describe(run, small, folder)[0] == 0  # empty, so nothing is lost
+    status, _, err = describe(run, small, folder, model="sift")
+    assert status == 2
+    assert "is not an empty folder: remove it, or choose another" in err
+    assert json.loads((folder / "descriptor.json").read_text())["name"] == "pixels"
+
+
+def test_an_interrupted_description_leaves_no_folder(run, small, tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import numpy as np\n"
+        "calls = []\n"
+        "def bad(patches):\n"
+        "    calls.append(1)\n"
+        "    if len(calls) == 6: raise OSError('disk')\n"
+        "    return np.ones((len(patches), 2), np.float32)\n"
+    )
+    status, _, err = describe(run, small, tmp_path / "out", model=f"{file}:bad")
+    assert status == 2
+    assert "mine:bad fails on" in err
+    assert [place.name for place in tmp_path.iterdir() if "out" in place.name] == []
+
+
+@pytest.mark.parametrize("model", ["pixels,sift", "tfeat"])
+def test_vectors_are_written_of_one_model_at_a_time(run, small, tmp_path, model):
+    status, _, err = describe(run, small, tmp_path / "out", model=model)
+    assert status == 2
+    assert "vectors of one model are written at a time" in err
+
+
+def test_partial_data_can_be_described(run, tmp_path):
+    small = write_set(tmp_path / "small", {"v_one": 7}, splits=SPLITS)
+    assert describe(run, small, tmp_path / "out")[0] == 2
+    assert describe(run, small, tmp_path / "out", "--allow-partial")[0] == 0
 
 
 def test_checking_says_which_laws_are_kept(run):
-    status, out, _ = run("check", "--model", "pixels")
+    status, out, _ = run("check", "--model", "pixels,constant")
     assert status == 0
-    assert "a row does not depend on its batch" in out
+    lines = out.splitlines()
+    for name in ("pixels", "constant"):
+        below = lines[lines.index(name) + 1 :]
+        assert "  kept    a row does not depend on its batch" in below
+
+
+def test_checking_expands_families(run, small):
+    _, out, _ = run("check", "--protocol", "hpatches", "--data", small)
+    subjects = [line.split(" on ")[0] for line in out.splitlines() if not line.startswith(" ")]
+    assert subjects == ["hpatches/matching", "hpatches/retrieval", "hpatches/verification"]
 
 
 def test_a_broken_law_makes_the_check_fail(run, tmp_path):
@@ -197,6 +357,26 @@ def test_a_broken_law_makes_the_check_fail(run, tmp_path):
     status, out, _ = run("check", "--model", f"{file}:bad")
     assert status == 1
     assert "BROKEN" in out
+
+
+@pytest.mark.parametrize("source", ["raise SystemExit(0)", "import no_such_package"])
+def test_a_broken_plug_in_is_told_of_and_ends_nothing_silently(run, small, tmp_path, source):
+    with installed(tmp_path, "rude-zoo", source, descriptors={"rude": "rude"}):
+        status, _, err = evaluate(run, small, tmp_path, model="rude")
+        assert status == 2
+        assert "'rude' of rude-zoo 1.0" in err
+        status, out, _ = run("doctor")
+        assert status == 0
+        assert "! descriptor 'rude' of rude-zoo 1.0" in out
+
+
+def test_a_name_that_two_packages_claim_does_not_end_the_list(run, tmp_path):
+    with installed(tmp_path, "their-zoo", "", descriptors={"sift": "sift"}):
+        status, out, _ = run("models")
+    assert status == 0
+    lines = {line.split()[0]: line for line in out.splitlines()}
+    assert "claimed by their_zoo:sift and zoo.handcrafted:sift" in lines["sift"]
+    assert "descriptor-harness" in lines["tfeat.liberty"]
 
 
 def test_the_doctor_says_what_is_here(run):

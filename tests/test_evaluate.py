@@ -9,7 +9,6 @@ from harness.distances import ANGLE
 from harness.evaluate import describe, evaluate, export_vectors
 from harness.plugins import model as load_model
 
-
 PROBE = 9  # patches that tell models apart
 
 

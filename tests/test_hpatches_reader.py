@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hpatches_files import LENGTHS, SPLITS, write_set
 
-from protocols.hpatches import reader, splits, strips
+from protocols.hpatches import splits, strips
 from protocols.hpatches.reader import OFFICIAL, STRIPS, open_set
 
 
@@ -72,9 +72,8 @@ def test_hpatches_are_the_official_sequences_in_patches_of_65_pixels(
 ):
     root = write_set(tmp_path / "mine", {"v_wall": 5, "i_fog": 5}, size=size)
     listed = hashlib.sha256(b"i_fog\nv_wall").hexdigest()
-    official = {"lengths": {"v_wall": (5, 5), "i_fog": (5, 6)}}
-    official["split_test_sha256"] = {"full": listed}
-    monkeypatch.setattr(reader, "OFFICIAL", official)
+    monkeypatch.setitem(OFFICIAL, "split_test_sha256", {"full": listed})
+    monkeypatch.setitem(OFFICIAL, "lengths", {"v_wall": (5, 5), "i_fog": (5, 6)})
     assert open_set(root, None).dataset.name == name
 
 

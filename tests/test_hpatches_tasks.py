@@ -1,3 +1,4 @@
+import hashlib
 import shutil
 
 import numpy as np
@@ -210,6 +211,24 @@ def test_a_kind_of_sequence_may_be_missing_whole(tmp_path, make):
     root = write_set(tmp_path / "own", {"v_one": 7}, splits=SPLITS)
     protocol = make(data=root, allow_partial=True)
     assert protocol.headline in scored(protocol).values
+
+
+@pytest.mark.parametrize(
+    ("lengths", "name"),
+    [
+        ({"v_one": 5, "i_one": 5}, "hpatches+own-tasks"),
+        ({"v_one": 5}, "hpatches+partial+own-tasks"),
+    ],
+)
+def test_other_files_than_the_official_ones_show_in_the_name(tmp_path, monkeypatch, lengths, name):
+    listed = hashlib.sha256(b"i_one\nv_one").hexdigest()
+    monkeypatch.setitem(OFFICIAL, "split_test_sha256", {"a": listed})
+    monkeypatch.setitem(OFFICIAL, "lengths", {"v_one": (5, 5), "i_one": (5, 5)})
+    root = write_set(tmp_path, lengths, size=65, splits={"a": {"test": ["v_one", "i_one"]}})
+    for kind in ("queries", "distractors"):
+        (root / f"tasks/retr_{kind}_split-a.csv").write_text("s,idx\nv_one,1\n")
+    opened = open_set(root, "a", allow_partial=True)
+    assert tasks.retrieval(opened)[1].name == name
 
 
 def test_an_index_is_checked_where_another_row_names_a_missing_sequence(partial_root):

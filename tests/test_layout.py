@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from importlib.util import resolve_name
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,24 @@ HEAVY = {"numpy", "torch", "cv2", "pandas", "onnxruntime", "pycolmap", "skimage"
 
 
 def imported(file):
-    for node in ast.walk(ast.parse(file.read_text())):
+    package = ".".join(file.relative_to(ROOT).parts[:-1])
+    yield from imported_by(file.read_text(), package)
+
+
+def imported_by(text, package):
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom):
-            yield node.lineno, node.module or ""
+            name = "." * node.level + (node.module or "")
+            yield node.lineno, resolve_name(name, package).rstrip(".")
         elif isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
+
+
+def test_relative_imports_are_followed():
+    text = "from . import tfeat\nfrom .sub import a\nfrom ..other import b\nfrom .. import c"
+    assert [name for _, name in imported_by(text, "zoo.nets")] == [
+        "zoo.nets", "zoo.nets.sub", "zoo.other", "zoo",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("package", MAY_IMPORT)
@@ -60,3 +74,9 @@ def test_nothing_heavy_is_imported_to_list_things(command):
         [sys.executable, "-c", code, *command], capture_output=True, text=True, check=True
     )
     assert not HEAVY & set(done.stdout.split())
+
+
+def test_nothing_imports_the_command_line():
+    for file in (ROOT / "harness").rglob("*.py"):
+        if file.name != "cli.py":
+            assert "harness.cli" not in file.read_text(), file

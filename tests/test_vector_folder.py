@@ -142,7 +142,7 @@ def test_a_missing_file_is_named_with_its_block(tmp_path):
     folder = open_folder(folder_of(tmp_path, "1,2\n"))
     with pytest.raises(
         FileNotFoundError,
-        match=r"csv:mine has no vectors for v_boat/t5: no file .*t5\.csv; a file is wanted for each",
+        match=r"csv:mine has no vectors for v_boat/t5: no file .*t5\.csv; a file is wanted",
     ):
         folder.read(block("v_boat/t5", 1))
 

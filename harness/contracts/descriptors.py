@@ -1,0 +1,217 @@
+"""The laws of descriptors, tried on noise, flat patches and nothing."""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from harness.contracts.law import Broken, Law, tried
+from harness.distances import ANGLE, DISTANCES, HAMMING
+from harness.errors import FAILURES
+from harness.evaluate import SIDES, UNIT
+from harness.types import Descriptor, Patches
+
+NOISY = 1e-4  # of the largest number: batches of other sizes add up in another order
+SHA256 = "[0-9a-f]{64}"
+
+
+def check_descriptor(descriptor: Descriptor) -> list[Law]:
+    """Every law of descriptors, tried on noise, flat patches and nothing; it never raises."""
+    sizes = tried("patches of 65, 64 or 32 pixels are described", partial(_sizes, descriptor))
+    side = next((s for s in SIDES if _describes(descriptor, s)), SIDES[0])
+    laws: Mapping[str, Callable[[Descriptor, int], str | None]] = {
+        "n patches give n rows, of the type and length declared": _rows,
+        "no patches give no rows, of the same type and length": _no_rows,
+        "every row can be compared": _comparable,
+        "flat patches are described": _flat,
+        "a nearly flat patch is described": _nearly_flat,
+        "a row does not depend on its batch": _batch,
+        "a row does not depend on the order of its batch": _order,
+        "the same patches give the same rows again": _again,
+        "rows once returned stay as they are": _kept,
+        "the patches are not written to": _patches_stay,
+        "different patches give different rows (a remark only)": _distinct,
+    }
+    declared = tried("what the descriptor declares is well formed", partial(_declared, descriptor))
+    return [
+        declared,
+        sizes,
+        *(tried(name, partial(law, descriptor, side)) for name, law in laws.items()),
+    ]
+
+
+def _noise(side: int, n: int = 7) -> Patches:
+    return np.random.default_rng(0).integers(0, 256, (n, side, side), dtype=np.uint8)
+
+
+def _described(descriptor: Descriptor, patches: Patches) -> np.ndarray:
+    """Rows of a copy of the patches, copied: so that no law depends on another."""
+    return np.array(descriptor.describe(patches.copy()))
+
+
+def _must_fit(descriptor: Descriptor, rows: Any, n: int) -> None:
+    dtype = np.dtype(descriptor.distance.dtype)
+    if not isinstance(rows, np.ndarray):
+        raise Broken(f"{type(rows).__name__} came, a NumPy array is wanted")
+    if rows.shape != (n, descriptor.width) or rows.dtype != dtype:
+        raise Broken(
+            f"{rows.dtype} {list(rows.shape)} came for {n} patches;"
+            f" {descriptor.distance.name} and dim {descriptor.dim} want"
+            f" {dtype} {[n, descriptor.width]}"
+        )
+
+
+def _must_be_comparable(descriptor: Descriptor, rows: np.ndarray, what: str) -> None:
+    """Finite, of unit length for angles, and zero in the bits that only fill the last byte."""
+    if descriptor.distance is HAMMING:
+        fill = np.unpackbits(rows, axis=1)[:, descriptor.dim :]
+        if fill.any():
+            raise Broken(
+                f"{what}: bits beyond the {descriptor.dim} declared are set, and would be compared"
+            )
+        return
+    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if bad.size:
+        raise Broken(f"row {bad[0]} of {what} is not finite")
+    if descriptor.distance is ANGLE:
+        off = np.abs(np.linalg.norm(rows, axis=1) - 1)
+        if not (off <= UNIT).all():
+            raise Broken(
+                f"row {int(off.argmax())} of {what} has a length that is off 1 by {off.max():.2g};"
+                " angles are measured between unit vectors"
+            )
+
+
+def _must_agree(came: np.ndarray, wanted: np.ndarray, what: str) -> None:
+    if came.shape != wanted.shape:
+        raise Broken(f"{what}: {list(came.shape)} instead of {list(wanted.shape)}")
+    exact = came.dtype == np.uint8
+    allowed = 0 if exact else NOISY * float(np.abs(wanted).max(initial=0))
+    off = np.abs(came.astype(float) - wanted.astype(float)).max(axis=1, initial=0)
+    if not (off <= allowed).all():
+        raise Broken(
+            f"{what}: row {int(off.argmax())} differs by {off.max():.3g}, {allowed:.3g} is allowed"
+        )
+
+
+def _declared(descriptor: Descriptor) -> None:
+    if not descriptor.name:
+        raise Broken("it has no name")
+    if descriptor.distance not in DISTANCES.values():
+        raise Broken(f"distance is {descriptor.distance!r:.60}, none of {', '.join(DISTANCES)}")
+    if not isinstance(descriptor.dim, int) or descriptor.dim < 1:
+        raise Broken(f"dim is {descriptor.dim!r}")
+    trained_on, weights = descriptor.trained_on, descriptor.weights
+    if not (trained_on is None or isinstance(trained_on, frozenset)):
+        raise Broken(
+            f"trained_on is {trained_on!r:.60}; a frozenset is wanted, or None where not known"
+        )
+    if not (weights is None or (isinstance(weights, str) and re.fullmatch(SHA256, weights))):
+        raise Broken(f"weights is {weights!r:.80}; a sha256 is wanted: 64 hexadecimal digits")
+    for library in descriptor.libraries:
+        try:
+            version(library)
+        except PackageNotFoundError as error:
+            raise Broken(
+                f"libraries names {library!r}, but no such distribution is installed"
+            ) from error
+
+
+def _describes(descriptor: Descriptor, side: int) -> bool:
+    try:
+        descriptor.describe(_noise(side))
+    except FAILURES:
+        return False
+    return True
+
+
+def _sizes(descriptor: Descriptor) -> str:
+    """A model may be made for one size if it says so: ValueError, not a crash within."""
+    refused = {}
+    for side in SIDES:
+        try:
+            _must_fit(descriptor, descriptor.describe(_noise(side)), 7)
+        except ValueError as error:
+            refused[side] = str(error)
+        except Broken as broken:
+            raise Broken(f"{side} x {side}: {broken}") from broken
+        except FAILURES as error:
+            raise Broken(f"{side} x {side}: {type(error).__name__}: {error}") from error
+    if len(refused) == len(SIDES):
+        raise Broken(f"none of {SIDES}: {refused[SIDES[0]]}")
+    return "; ".join(f"{side} refused: {message}" for side, message in refused.items())
+
+
+def _rows(descriptor: Descriptor, side: int) -> None:
+    for n in (7, 1):
+        _must_fit(descriptor, descriptor.describe(_noise(side, n)), n)
+
+
+def _no_rows(descriptor: Descriptor, side: int) -> None:
+    _must_fit(descriptor, descriptor.describe(_noise(side, 0)), 0)
+
+
+def _comparable(descriptor: Descriptor, side: int) -> None:
+    _must_be_comparable(descriptor, _described(descriptor, _noise(side)), "noise")
+
+
+def _flat(descriptor: Descriptor, side: int) -> None:
+    for grey in (0, 128, 255):
+        rows = descriptor.describe(np.full((2, side, side), grey, np.uint8))
+        _must_fit(descriptor, rows, 2)
+        _must_be_comparable(descriptor, rows, f"patches of {grey}")
+
+
+def _nearly_flat(descriptor: Descriptor, side: int) -> None:
+    patches = np.full((1, side, side), 128, np.uint8)
+    patches[0, side // 2, side // 2] += 1
+    rows = descriptor.describe(patches)
+    _must_fit(descriptor, rows, 1)
+    _must_be_comparable(descriptor, rows, "a patch of 128 with one pixel of 129")
+
+
+def _batch(descriptor: Descriptor, side: int) -> None:
+    patches = _noise(side)
+    together = _described(descriptor, patches)
+    alone = [_described(descriptor, patch[None]) for patch in patches]
+    _must_agree(np.concatenate(alone), together, "alone and in a batch")
+    # Flat neighbours would move anything that is normalised over the batch.
+    beside = _described(descriptor, np.concatenate([patches, np.zeros_like(patches)]))
+    _must_agree(beside[: len(patches)], together, "beside flat patches and without")
+
+
+def _order(descriptor: Descriptor, side: int) -> None:
+    patches = _noise(side)
+    _must_agree(
+        _described(descriptor, patches[::-1])[::-1], _described(descriptor, patches), "reversed"
+    )
+
+
+def _again(descriptor: Descriptor, side: int) -> None:
+    first, second = (_described(descriptor, _noise(side)) for _ in range(2))
+    if not np.array_equal(first, second, equal_nan=first.dtype.kind == "f"):
+        raise Broken(f"{np.count_nonzero((first != second).any(axis=1))} of 7 rows changed")
+
+
+def _kept(descriptor: Descriptor, side: int) -> None:
+    rows = descriptor.describe(_noise(side))
+    before = rows.copy()
+    descriptor.describe(255 - _noise(side))
+    if not np.array_equal(rows, before, equal_nan=rows.dtype.kind == "f"):
+        raise Broken("the next call overwrote them: return an array of its own each time")
+
+
+def _patches_stay(descriptor: Descriptor, side: int) -> None:
+    patches = _noise(side)
+    patches.flags.writeable = False  # what is read from a memory map can't be written either
+    descriptor.describe(patches)
+    if not np.array_equal(patches, _noise(side)):  # from_numpy of PyTorch ignores the flag
+        raise Broken("it changed them")
+
+
+def _distinct(descriptor: Descriptor, side: int) -> str:
+    different = len(np.unique(_described(descriptor, _noise(side)), axis=0))
+    return "" if different == 7 else f"7 patches gave {different} different rows"

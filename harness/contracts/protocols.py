@@ -1,0 +1,205 @@
+"""The laws of protocols, tried on made-up vectors for their own patches."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from harness.contracts.law import Broken, Law, tried
+from harness.distances import HAMMING, L2, Distance
+from harness.metrics import lower_is_better
+from harness.types import Block, Dataset, Descriptions, Protocol, Scores
+
+RANDOM = 10  # descriptors without information that show what chance scores, and how widely
+CHANCE = 4.0  # standard deviations of one of them; their mean is known to about a third of one
+LEAST_SPREAD = 1e-3  # where the random ones agree, as two pairs of coarse scores may
+MISLABELLED = 0.02  # of three HPatches sequences, 0.3 % of "inter" negatives do show one point
+
+
+def check_protocol(protocol: Protocol) -> list[Law]:
+    """Every law of protocols, tried on made-up vectors for its own patches; it never raises.
+
+    Scores a dozen descriptors, so give it a small data set.
+    """
+    laws: Mapping[str, Callable[[Protocol], str | None]] = {
+        "the patches are those of the table": _table,
+        "reading again gives the same patches and the same hash": _stable,
+        "the headline is among the scores": _headline,
+        "every score is a fraction": _fractions,
+        "an oracle scores best": _oracle,
+        "a constant descriptor scores chance": _chance,
+        "the scale of vectors does not matter": _scale,
+        "bits compared by Hamming score as numbers 0 and 1 by L2": _bits,
+        "the same vectors score the same again": _score_again,
+        "the vectors are not written to": _vectors_stay,
+        "the order of rows does not matter": _row_order,
+    }
+    return [tried(name, partial(law, protocol)) for name, law in laws.items()]
+
+
+def _score(
+    protocol: Protocol, vectors: np.ndarray, distance: Distance = L2, dataset: Dataset | None = None
+) -> Scores:
+    return protocol.score(Descriptions(dataset or protocol.dataset, vectors.copy(), distance))
+
+
+def _normal(protocol: Protocol, seed: int = 0, dim: int = 8) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((len(protocol.dataset), dim), dtype=np.float32)
+
+
+def _vector_of_each_point(protocol: Protocol) -> np.ndarray:
+    points, which = np.unique(protocol.dataset.point, return_inverse=True)
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((len(points), 16), dtype=np.float32)[which]
+
+
+def _coarse(protocol: Protocol) -> np.ndarray:
+    """Four vectors for all patches, half of them by point: informed, and tied most of the time."""
+    rng = np.random.default_rng(0)
+    guess = rng.integers(0, 4, len(protocol.dataset))
+    informed = np.where(rng.random(len(guess)) < 0.5, protocol.dataset.point % 4, guess)
+    return np.eye(4, dtype=np.float32)[informed]
+
+
+def _table(protocol: Protocol) -> None:
+    dataset = protocol.dataset
+    declared = sum(block.size for block in dataset.blocks)
+    if not declared == len(dataset.point) == len(dataset.image):
+        raise Broken(
+            f"blocks hold {declared} patches, the table has {len(dataset.point)} points"
+            f" and {len(dataset.image)} images"
+        )
+    if not declared:
+        raise Broken("there are no patches")
+    names = [block.name for block in dataset.blocks]
+    if len(set(names)) < len(names):
+        raise Broken("two blocks have one name")
+    for block in dataset.blocks:
+        _must_hold_patches(block)
+
+
+def _must_hold_patches(block: Block) -> None:
+    patches = block.read()
+    if not isinstance(patches, np.ndarray) or patches.dtype != np.uint8 or patches.ndim != 3:
+        came = f"{getattr(patches, 'dtype', type(patches).__name__)} {np.shape(patches)}"
+        raise Broken(f"{block.name} gave {came}; uint8 [n, side, side] is wanted")
+    if len(patches) != block.size:
+        raise Broken(f"{block.name} gave {len(patches)} patches and declares {block.size}")
+    if patches.shape[1] != patches.shape[2]:
+        raise Broken(f"{block.name} gave patches of {patches.shape[1]} x {patches.shape[2]}")
+
+
+def _stable(protocol: Protocol) -> None:
+    dataset = protocol.dataset
+    block = dataset.blocks[0]
+    if not np.array_equal(block.read(), block.read()):
+        raise Broken(f"{block.name} gave other patches when read again")
+    for block in dataset.blocks:
+        if not block.sha256:
+            raise Broken(f"{block.name} has no hash, so its vectors can't be kept")
+    if dataset.sha256 != replace(dataset).sha256:
+        raise Broken("the hash of the data set changed")
+
+
+def _headline(protocol: Protocol) -> None:
+    scores = _score(protocol, _normal(protocol)).values
+    if protocol.headline not in scores:
+        raise Broken(f"{protocol.headline!r} is none of {', '.join(scores)}")
+
+
+def _fractions(protocol: Protocol) -> None:
+    for vectors in (_normal(protocol), _coarse(protocol)):
+        scores = _score(protocol, vectors)
+        numbers = dict(scores.values)
+        for scene, of_scene in scores.scenes.items():
+            numbers |= {f"{name} of {scene}": value for name, value in of_scene.items()}
+        for name, (low, high) in scores.intervals.items():
+            if name not in scores.values:
+                raise Broken(f"an interval is given for {name!r}, which is no score")
+            if not low <= high:
+                raise Broken(f"the interval of {name} is {low} to {high}")
+            numbers |= {f"lower end of {name}": low, f"upper end of {name}": high}
+        for name, value in numbers.items():
+            if not 0 <= value <= 1:  # NaN is none either
+                raise Broken(f"{name} is {value}")
+
+
+def _oracle(protocol: Protocol) -> None:
+    for name, value in _score(protocol, _vector_of_each_point(protocol)).values.items():
+        best = 0.0 if lower_is_better(name) else 1.0
+        if not abs(value - best) <= MISLABELLED:
+            raise Broken(f"vectors that tell every point apart score {name} = {value}, not {best}")
+
+
+def _chance(protocol: Protocol) -> None:
+    """Tied distances must score what random ones do: neither what is met first, nor last."""
+    constant = _score(protocol, np.ones((len(protocol.dataset), 8), np.float32)).values
+    random = [_score(protocol, _normal(protocol, seed)).values for seed in range(1, RANDOM + 1)]
+    for name, value in constant.items():
+        scored = [scores[name] for scores in random]
+        mean, spread = np.mean(scored), max(float(np.std(scored, ddof=1)), LEAST_SPREAD)
+        if lower_is_better(name) and value == 1:
+            continue  # one threshold accepts every tied pair: the worst score there is
+        if not abs(value - mean) <= CHANCE * spread:
+            raise Broken(
+                f"a constant scores {name} = {value:.6g}, random vectors {mean:.6g} +- {spread:.2g}"
+            )
+
+
+def _scale(protocol: Protocol) -> None:
+    vectors = _normal(protocol)
+    _must_score_alike(
+        _score(protocol, 4 * vectors),  # a power of two: every float keeps its digits
+        _score(protocol, vectors),
+        "four times the vectors",
+        within=0.0,
+    )
+
+
+def _bits(protocol: Protocol) -> str:
+    if protocol.distances is not None and HAMMING.name not in protocol.distances:
+        return f"does not apply: vectors are compared by {' or '.join(protocol.distances)}"
+    bits = np.random.default_rng(0).integers(0, 2, (len(protocol.dataset), 16), dtype=np.uint8)
+    _must_score_alike(
+        _score(protocol, np.packbits(bits, axis=1), HAMMING),
+        _score(protocol, bits.astype(np.float32)),
+        "packed bits",
+        within=1e-9,
+    )
+    return ""
+
+
+def _score_again(protocol: Protocol) -> None:
+    first, second = (_score(protocol, _coarse(protocol)) for _ in range(2))
+    _must_score_alike(second, first, "the second time", within=0.0)
+
+
+def _vectors_stay(protocol: Protocol) -> None:
+    vectors = _normal(protocol)
+    vectors.flags.writeable = False
+    protocol.score(Descriptions(protocol.dataset, vectors, L2))
+
+
+def _row_order(protocol: Protocol) -> str:
+    """Of meaning only where pairs are drawn from the table that is handed in, not from files."""
+    dataset, vectors = protocol.dataset, _coarse(protocol)
+    order = np.random.default_rng(0).permutation(len(dataset))
+    shuffled = replace(dataset, point=dataset.point[order], image=dataset.image[order])
+    wanted = _score(protocol, vectors)
+    if _score(protocol, vectors, dataset=shuffled).values == wanted.values:
+        return "does not apply: the table is not looked at, so the pairs belong to fixed rows"
+    _must_score_alike(
+        _score(protocol, vectors[order], dataset=shuffled),
+        wanted,
+        "rows in another order",
+        within=1e-9,
+    )
+    return ""
+
+
+def _must_score_alike(came: Scores, wanted: Scores, what: str, *, within: float) -> None:
+    for name, value in wanted.values.items():
+        if not abs(came.values[name] - value) <= within:
+            raise Broken(f"{what}: {name} is {came.values[name]!r} instead of {value!r}")

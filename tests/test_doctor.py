@@ -1,0 +1,57 @@
+"""The doctor tells of what is broken, and goes on."""
+
+import sys
+
+import pytest
+from packages import installed
+
+from harness import datasets, doctor, weights
+from zoo import tfeat
+
+
+def sick():
+    return [line for line in doctor.report() if line.startswith("!")]
+
+
+def test_where_nothing_is_wrong_nothing_needs_action():
+    assert sick() == []
+
+
+def test_what_is_here_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_WEIGHTS", str(tmp_path))
+    (tmp_path / "tfeat-liberty.params").touch()
+    assert weights.is_here(tfeat.WEIGHTS["liberty"])
+    monkeypatch.setenv("HARNESS_DATA_HOME", str(tmp_path / "sets"))
+    name = sorted(datasets.known())[0]
+    tmp_path.joinpath("sets", *name.split("/")).mkdir(parents=True)
+    lines = list(doctor.report())
+    assert "weights tfeat.liberty are here" in lines
+    assert f"  {name} in {tmp_path / 'sets' / name}" in lines
+    assert any(line.startswith("2 builders: hpatches, phototour") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("module", "section"), [("cv2", "OpenCV"), ("torch", "torch"), ("onnx", "ONNX Runtime")]
+)
+def test_a_library_that_can_not_be_imported_is_told_of(monkeypatch, module, section):
+    monkeypatch.setitem(sys.modules, module, None)
+    lines = list(doctor.report())
+    assert any(line.startswith(f"! {section}: ModuleNotFoundError") for line in lines)
+    assert any("descriptors: brief" in line for line in lines)
+
+
+@pytest.mark.parametrize("kind", ["descriptors", "protocols", "builders"])
+def test_a_plug_in_that_exits_is_told_of(tmp_path, kind):
+    with installed(tmp_path, "rude-zoo", "raise SystemExit(0)", **{kind: {"rude": "rude"}}):
+        (line,) = sick()
+    assert "'rude' of rude-zoo 1.0" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("HARNESS_DATA", "not a folder"), ("HARNESS_CACHE", "nothing can be kept in")],
+)
+def test_a_place_that_is_no_folder_is_told_of(tmp_path, monkeypatch, name, told):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(name, str(tmp_path / "file"))
+    assert any(told in line for line in sick())

@@ -1,0 +1,102 @@
+"""What is typed as KEY=VALUE becomes what the maker's annotations ask for, or is refused."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pytest
+
+from harness import settings
+
+
+def maker(
+    images,
+    *,
+    flag: bool = False,
+    count: int = 3,
+    limit: int | None = 5,
+    share: float = 0.5,
+    model: Path | None = None,
+    name: str | None = None,
+    ties: Literal["mean", "official"] = "mean",
+    noted: Annotated[int, "pixels"] = 1,
+    progress: object = None,
+    plain=None,
+): ...
+
+
+def postponed(*, count: "int" = 3): ...
+
+
+def accepted(*typed, of=maker):
+    return settings.accepted(of, settings.options(settings=typed), "maker")
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [
+        ("flag=true", True),
+        ("flag=False", False),
+        ("count=-12", -12),
+        ("limit=7", 7),
+        ("limit=none", None),
+        ("share=1e-3", 1e-3),
+        ("share=1", 1.0),
+        ("model=a/b", Path("a/b")),
+        ("name=2024", "2024"),
+        ("name=true", "true"),
+        ("name=a=b", "a=b"),
+        ("name=", ""),
+        ("ties=official", "official"),
+        ("noted=4", 4),
+        ("plain=5", "5"),
+    ],
+)
+def test_text_becomes_what_the_annotation_asks_for(typed, value):
+    found = accepted(typed)[typed.partition("=")[0]]
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_annotations_may_be_postponed():
+    assert accepted("count=4", of=postponed) == {"count": 4}
+
+
+@pytest.mark.parametrize(
+    ("typed", "wanted"),
+    [
+        ("flag=1", "maker: flag is '1'; wanted is true or false"),
+        ("flag=yes", "true or false"),
+        ("count=2.0", "count is '2.0'; wanted is an integer"),
+        ("count=true", "wanted is an integer"),
+        ("limit=many", "wanted is an integer or none"),
+        ("share=half", "wanted is a number"),
+        ("ties=luck", "wanted is mean or official"),
+        ("progress=1", "wanted is nothing that can be typed"),
+    ],
+)
+def test_other_text_is_refused_with_what_is_wanted(typed, wanted):
+    with pytest.raises(ValueError, match=wanted):
+        accepted(typed)
+
+
+def test_what_is_no_text_is_left_as_it_is():
+    root = Path("a")
+    assert settings.accepted(maker, {"model": root, "flag": True}, "maker") == {
+        "model": root,
+        "flag": True,
+    }
+
+
+@pytest.mark.parametrize("typed", ["cuont=3", "images=x"])
+def test_an_unknown_option_is_answered_with_a_known_one(typed):
+    with pytest.raises(LookupError, match="maker: no option named"):
+        accepted(typed)
+
+
+def test_a_dash_in_a_key_is_an_underscore():
+    assert settings.options(settings=["max-patches=80"]) == {"max_patches": "80"}
+
+
+@pytest.mark.parametrize("typed", ["allow_partial=true", "allow-partial=true"])
+def test_a_key_that_has_an_option_of_its_own_is_pointed_there(typed):
+    with pytest.raises(ValueError, match=f"--set {typed}: use --allow-partial"):
+        settings.options(allow_partial=None, settings=[typed])
