@@ -191,7 +191,7 @@ def _checked(model: Model, name: str, n: int, vectors: Vectors) -> Vectors:
         came = f"{getattr(vectors, 'dtype', type(vectors).__name__)} {list(np.shape(vectors))}"
         raise ValueError(
             f"{model.name} gave {came} for {n} patches of {name}; {dtype} {list(wanted)} was"
-            f" wanted: a row for each patch, as {model.distance.name} distance and dim {model.dim} ask"
+            f" wanted: a row a patch, as {model.distance.name} distance and dim {model.dim} ask"
         )
     if dtype == np.float32 and not np.isfinite(vectors).all():
         bad = int(np.count_nonzero(~np.isfinite(vectors).all(axis=1)))

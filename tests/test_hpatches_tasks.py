@@ -216,15 +216,16 @@ def test_a_kind_of_sequence_may_be_missing_whole(tmp_path, make):
 @pytest.mark.parametrize(
     ("lengths", "name"),
     [
-        ({"v_one": 5, "i_one": 5}, "hpatches+own-tasks"),
-        ({"v_one": 5}, "hpatches+partial+own-tasks"),
+        ({"v_one": 5, "v_two": 5, "i_one": 5}, "hpatches+own-tasks"),
+        ({"v_one": 5, "v_two": 5}, "hpatches+partial+own-tasks"),
     ],
 )
 def test_other_files_than_the_official_ones_show_in_the_name(tmp_path, monkeypatch, lengths, name):
-    listed = hashlib.sha256(b"i_one\nv_one").hexdigest()
+    listed = hashlib.sha256(b"i_one\nv_one\nv_two").hexdigest()
     monkeypatch.setitem(OFFICIAL, "split_test_sha256", {"a": listed})
-    monkeypatch.setitem(OFFICIAL, "lengths", {"v_one": (5, 5), "i_one": (5, 5)})
-    root = write_set(tmp_path, lengths, size=65, splits={"a": {"test": ["v_one", "i_one"]}})
+    monkeypatch.setitem(OFFICIAL, "lengths", dict.fromkeys(("v_one", "v_two", "i_one"), (5, 5)))
+    splits = {"a": {"test": ["v_one", "v_two", "i_one"]}}
+    root = write_set(tmp_path, lengths, size=65, splits=splits)
     for kind in ("queries", "distractors"):
         (root / f"tasks/retr_{kind}_split-a.csv").write_text("s,idx\nv_one,1\n")
     opened = open_set(root, "a", allow_partial=True)
@@ -256,12 +257,24 @@ def test_files_that_do_not_belong_together_are_an_error(root):
 
 
 def test_rows_of_sequences_allowed_to_be_missing_are_left_out(tmp_path):
-    root = write_set(tmp_path, {"v_one": 7}, splits=SPLITS)
+    root = write_set(tmp_path, {"v_one": 7, "v_two": 7}, splits=THREE)
     opened = open_set(root, "a", allow_partial=True)
     for kind in ("queries", "distractors"):
         (root / f"tasks/retr_{kind}_split-a.csv").write_text("s,idx\ni_one,8\nv_one,1\n")
     task, _ = tasks.retrieval(opened)
     assert task.queries.idx.tolist() == [1]
+
+
+def test_retrieval_in_one_sequence_alone_is_undefined(tmp_path):
+    root = write_set(tmp_path, {"v_one": 7})
+    with pytest.raises(ValueError, match="v_one is the only sequence"):
+        tasks.retrieval(open_set(root, None))
+
+
+def test_the_official_place_of_the_table_of_splits_is_known(root):
+    (root / "tasks/splits").mkdir()
+    (root / "tasks/splits.json").rename(root / "tasks/splits/splits.json")
+    assert open_set(root, "a").test == ("v_one", "i_one")
 
 
 def test_all_official_files_are_known_by_hash():

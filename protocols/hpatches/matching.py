@@ -30,12 +30,14 @@ def matching(
     each is the answer with equal chance; official ties: the first of them is.
     """
     return variant.protocol(
-        "matching", tasks.matching, _score,
+        "matching", tasks.matching, score,
         data=data, split=split, allow_partial=allow_partial, pcapl=pcapl, ties=ties,
     )  # fmt: skip
 
 
-def _score(opened: HPatches, task: None, described: Descriptions, official: bool) -> Scores:
+def score(opened: HPatches, task: None, described: Descriptions, official: bool) -> Scores:
+    """Judge vectors; `official` has the first of several equally near patches be the answer."""
+
     def one(number: int) -> dict[str, float]:
         return _sequence(opened, number, described, official)
 

@@ -37,14 +37,15 @@ def retrieval(
     where there are fewer. Official ties: a positive ranks before a distractor of equal distance.
     """
     return variant.protocol(
-        "retrieval", tasks.retrieval, _score,
+        "retrieval", tasks.retrieval, score,
         data=data, split=split, allow_partial=allow_partial, pcapl=pcapl, ties=ties,
     )  # fmt: skip
 
 
-def _score(
+def score(
     opened: HPatches, task: tasks.Retrieval, described: Descriptions, official: bool
 ) -> Scores:
+    """Judge vectors; `official` ranks positives first among equals."""
     names = [f"{noise}/map@{pool}" for noise in NOISES for pool in POOLS]
     parts: list[tuple[int, tasks.Patchlist]] = []
     for number in range(len(opened.test)):

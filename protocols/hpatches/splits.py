@@ -30,7 +30,8 @@ def choose(name: str | None, patches: Path, folders: Sequence[Path]) -> tuple[st
         ValueError: if splits.json is malformed.
         FileNotFoundError: if there is neither a splits.json nor a sequence.
     """
-    file = next((f / FILE for f in folders if (f / FILE).is_file()), None)
+    places = [place for folder in folders for place in (folder / FILE, folder / "splits" / FILE)]
+    file = next((place for place in places if place.is_file()), None)
     known = _read(file) if file else {"full": _everything(patches)}
     if name is None:
         only = next(iter(known)) if len(known) == 1 else "full"

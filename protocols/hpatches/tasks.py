@@ -113,6 +113,11 @@ def retrieval(opened: HPatches) -> tuple[Retrieval, Dataset]:
     queries, distractors = (table.take(np.flatnonzero(table.s >= 0)) for table in tables)
     if not queries.s.size or not distractors.s.size:
         raise ValueError(f"{_all(files)} hold no query or no distractor of the sequences there are")
+    if len(opened.test) == 1:  # each query's own sequence is left out of its pool
+        raise ValueError(
+            f"retrieval has no distractor where {opened.test[0]} is the only sequence: evaluate"
+            " verification and matching alone, or take more sequences"
+        )
     return Retrieval(queries, distractors), dataset
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from harness import Dataset, Descriptions, Protocol, Scores
+from harness.distances import L2
 from protocols.hpatches.reader import HPatches, open_set
 from protocols.hpatches.sample import sample
 from protocols.hpatches.whitening import whiten
@@ -53,7 +54,14 @@ def protocol(
         return score(opened, task, whitened, ties == "official")
 
     family = "hpatches" + "+pcapl" * pcapl + "+official-ties" * (ties == "official")
-    return Protocol(f"{family}/{name}", VERSION, dataset, judged, headline=f"{name}/map")
+    return Protocol(
+        f"{family}/{name}",
+        VERSION,
+        dataset,
+        judged,
+        headline=f"{name}/map",
+        distances=frozenset({L2.name}) if pcapl else None,
+    )
 
 
 def scores(

@@ -42,14 +42,15 @@ def verification(
     `verification/map`. Official ties: a negative ranks before a positive of equal distance.
     """
     return variant.protocol(
-        "verification", tasks.verification, _score,
+        "verification", tasks.verification, score,
         data=data, split=split, allow_partial=allow_partial, pcapl=pcapl, ties=ties,
     )  # fmt: skip
 
 
-def _score(
+def score(
     opened: HPatches, task: tasks.Verification, described: Descriptions, official: bool
 ) -> Scores:
+    """Judge vectors; `official` ranks negatives first among equals."""
     values: dict[str, float] = {}
     scenes: dict[str, dict[str, float]] = {sequence: {} for sequence in opened.test}
     first = task.place < int(IMBALANCED * len(task.place))
