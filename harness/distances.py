@@ -22,7 +22,7 @@ Distances = Float32[np.ndarray, "*sets m"]
 Crossed = Float32[np.ndarray, "n m"]
 
 GATHERED = 4096  # rows compared at a time: two such gathers of 128 floats stay in the cache
-CROSSED = 1 << 19  # entries of an all-with-all matrix held at a time: 2 MiB stay in the cache
+CROSSED = 1 << 20  # entries of an all-with-all matrix held at a time: 4 MiB stay in the cache
 
 
 @dataclass(frozen=True)
