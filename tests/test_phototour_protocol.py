@@ -16,11 +16,12 @@ from protocols.phototour import sample as sample_module
 from protocols.phototour import scenes
 from protocols.phototour.fpr95 import fpr_at_95_hardnet, fpr_at_95_tian
 from protocols.phototour.reader import read_pairs, read_scene
-from protocols.phototour.sample import fingerprint, sample
+from protocols.phototour.sample import sample
 from protocols.phototour.scenes import cells, open_scenes
 from protocols.phototour.snn import snn
 from protocols.phototour.verification import DRAWS, _drawn, _Task, phototour
 from protocols.phototour.writer import write_scene
+from protocols.samples import fingerprint
 
 PAPERS = "m50_100000_100000_0.txt"
 
@@ -75,9 +76,11 @@ def test_the_sample_has_the_same_bytes_everywhere(tmp_path):
     assert fingerprint(tmp_path) == sample_module.SHA256
 
 
-def test_another_sample_is_refused(tmp_path):
-    with pytest.raises(RuntimeError, match="sha256"):
-        sample_module._verify(tmp_path)
+def test_a_sample_that_came_out_otherwise_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+    monkeypatch.setattr(sample_module, "GRAIN", 7.0)
+    with pytest.raises(RuntimeError, match="scores on it would not compare"):
+        sample()
 
 
 def test_the_sample_never_bears_the_name_of_the_benchmark():

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -405,14 +406,62 @@ def test_the_sample_has_the_same_bytes_again(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         sample.make(tmp_path / name)
+        assert sample.contents(tmp_path / name) == sample.SHA256
     for file in (tmp_path / "one").iterdir():
         assert (tmp_path / "two" / file.name).read_bytes() == file.read_bytes()
 
 
 def test_a_sample_that_came_out_otherwise_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
     monkeypatch.setattr(sample, "GRAIN", 11.0)
     with pytest.raises(RuntimeError, match="scores on it would not compare"):
-        sample.make(tmp_path)
+        sample.sample()
+
+
+def changed(variable, change):
+    """What spoils the first number of a variable of the files of one half."""
+    ending = "" if variable == "patches" else "_labels"
+
+    def spoil(folder):
+        file = folder / f"patch_retrieval_Rome_test{ending}.mat"
+        held = {k: v for k, v in scipy.io.loadmat(file).items() if not k.startswith("__")}
+        held[variable].flat[0] = change(held[variable].flat[0])
+        scipy.io.savemat(file, held)
+
+    return spoil
+
+
+@pytest.mark.parametrize("variable", ["patches", "labels_gt", "labels"])
+def test_the_hash_of_the_sample_is_that_of_its_numbers(tmp_path, variable):
+    folder = shutil.copytree(sample.sample(), tmp_path / "copy")
+    changed(variable, lambda number: number)(folder)  # another header
+    assert sample.contents(folder) == sample.SHA256
+    changed(variable, lambda number: number + 1)(folder)
+    assert sample.contents(folder) != sample.SHA256
+
+
+@pytest.mark.parametrize("file", ["_test.mat", "_train_labels.mat", "dataset.json"])
+@pytest.mark.parametrize("share", [None, 0, 0.5, 0.99])
+def test_the_hash_of_a_damaged_sample_is_another(tmp_path, file, share):
+    folder = shutil.copytree(sample.sample(), tmp_path / "copy")
+    (damaged,) = folder.glob(f"*{file}")
+    if share is None:
+        damaged.unlink()
+    else:
+        damaged.write_bytes(damaged.read_bytes()[: int(share * damaged.stat().st_size)])
+    assert sample.contents(folder) != sample.SHA256
+    assert sample.contents(tmp_path / "nowhere") != sample.SHA256
+
+
+def test_a_sample_with_other_labels_is_made_again(tmp_path, monkeypatch, caplog):
+    whole = sample.sample()
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+    monkeypatch.setattr(
+        sample, "make", lambda folder: shutil.copytree(whole, folder, dirs_exist_ok=True)
+    )
+    changed("labels", lambda number: number + 1)(sample.sample())
+    assert sample.contents(sample.sample()) == sample.SHA256
+    assert "is damaged or was edited" in caplog.text
 
 
 def test_the_family_is_found_by_name():

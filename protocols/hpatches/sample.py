@@ -8,32 +8,24 @@ Scores are compared between machines, so the set has the same bytes on each: not
 `frames`, `detect`, `sampling` and `png` uses an operation whose result IEEE 754 leaves open.
 """
 
-import hashlib
-import logging
-import platform
-import shutil
 import zlib
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib import resources
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from filelock import FileLock
 from jaxtyping import Float32, Float64, UInt8
 
-from harness import home
-from harness.atomic import placing
 from protocols.hpatches import tasks
 from protocols.hpatches.build import select, write_json, write_strips
 from protocols.hpatches.frames import uniform
 from protocols.hpatches.sampling import read, rounded, smooth
-from protocols.hpatches.sequences import Homography, read_grey
+from protocols.hpatches.sequences import Homography
+from protocols.samples import kept, photograph
 
 VERSION = 1  # raised with SHA256
 SHA256 = "db4a72e45d49572fdf0a9ba23f5acf74f92cef2399cae33d5406c23b125422c5"
-"""Of the whole set; see `fingerprint`."""
+"""Of the whole set; see `samples.fingerprint`."""
 
 PATCHES = 100  # in a strip, at most
 SEQUENCES = {
@@ -49,8 +41,6 @@ SEQUENCES = {
 """Photographs in the public domain or under CC0, all PNG: decoders agree on every pixel."""
 
 TRAIN = ("i_grass", "v_chelsea")
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -95,28 +85,14 @@ def sample() -> Path:
     Raises:
         RuntimeError: if this machine makes another set than it should.
     """
-    folder = home.cache("datasets", f"hpatches-sample-v{VERSION}")
-    if fingerprint(folder) == SHA256:
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(f"{folder.name}.lock")):
-        if fingerprint(folder) != SHA256:  # another process may have made it meanwhile
-            if folder.is_dir():
-                log.warning("%s is damaged or was edited: it is replaced", folder)
-            log.info("making hpatches-sample in %s", folder)
-            with placing(folder) as unfinished:
-                make(unfinished)
-                verify(unfinished)
-                if folder.is_dir():
-                    shutil.rmtree(folder)
-    return folder
+    return kept("hpatches-sample", VERSION, make, SHA256)
 
 
 def make(folder: Path) -> None:
     """Write the set into a folder."""
     regions = {}
-    for name, photograph in SEQUENCES.items():
-        images, from_first = _sequence(name, _photograph(photograph))
+    for name, file in SEQUENCES.items():
+        images, from_first = _sequence(name, photograph(file, "hpatches-sample"))
         shapes = [image.shape for image in images]
         chosen, tally = select(
             name, images[0], shapes=shapes, from_first=from_first, seed=VERSION, most=PATCHES
@@ -124,49 +100,13 @@ def make(folder: Path) -> None:
         load = [partial(np.copy, image) for image in images]
         target = folder / "patches" / name
         write_strips(target, load, from_first=from_first, regions=chosen, compress=False)
-        regions[name] = {"photograph": photograph, **asdict(tally)}
+        regions[name] = {"photograph": file, **asdict(tally)}
     test = sorted(set(SEQUENCES) - set(TRAIN))
     splits = {"sample": {"name": "sample", "test": test, "train": sorted(TRAIN)}}
     write_json(folder / "tasks" / "splits.json", splits)
     about = {"name": "hpatches-sample", "version": VERSION, "sequences": regions}
     write_json(folder / "dataset.json", about)
     tasks.make(folder)
-
-
-def fingerprint(folder: Path) -> str:
-    """SHA-256 over the names and contents of all files below a folder, which may be missing."""
-    digest = hashlib.sha256()
-    files = {f.relative_to(folder).as_posix(): f for f in folder.rglob("*") if f.is_file()}
-    for name in sorted(files):
-        own = hashlib.sha256(files[name].read_bytes()).hexdigest()
-        digest.update(f"{name} {own}\n".encode())
-    return digest.hexdigest()
-
-
-def verify(folder: Path) -> None:
-    """Refuse a set that is not the one of this version.
-
-    Raises:
-        RuntimeError: if it is another; says what to report.
-    """
-    found = fingerprint(folder)
-    if found != SHA256:
-        libraries = [f"{name} {version(name)}" for name in ("numpy", "scikit-image")]
-        raise RuntimeError(
-            f"the sample made here has sha256 {found}, that of version {VERSION} is {SHA256}:"
-            " scores on it would not compare. Report this line: "
-            + ", ".join([*libraries, platform.machine(), platform.platform()])
-        )
-
-
-def _photograph(name: str) -> UInt8[np.ndarray, "height width"]:
-    file = Path(str(resources.files("skimage") / "data" / name))
-    if not file.is_file():
-        raise RuntimeError(
-            f"scikit-image {version('scikit-image')} comes without {name}, which"
-            " hpatches-sample is made from: install 0.26"
-        )
-    return read_grey(file)
 
 
 def _sequence(

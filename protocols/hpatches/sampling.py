@@ -5,9 +5,10 @@ numbers, and sums run in a written order.
 """
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
-from jaxtyping import Float32, Float64, UInt8
+from jaxtyping import Float32, Float64, Int, UInt8
 
 from protocols.hpatches.frames import Maps
 
@@ -25,24 +26,34 @@ Image = Float32[np.ndarray, "height width"]
 def patches(image: Image, image_from_patch: Maps) -> UInt8[np.ndarray, "n 65 65"]:
     """The patch of each region, through its map itself: a homography is not linearised.
 
-    A patch whose pixels lie s > 1 image pixels apart (geometric mean of the two directions, in
-    the middle) is read from the image smoothed by 0.5 sqrt(s^2 - 1), s rounded to a power of
-    sqrt(2): the blur that a camera with pixels of that size would have added.
+    The step of its samples is the geometric mean of the two directions, in the middle.
     """
     depth = image_from_patch[:, 2, 2]
     area = np.abs(_determinant(image_from_patch) / (depth * depth * depth))
-    step = np.sqrt(area) / (SIDE / 2)
-    level = np.searchsorted(STEPS, step)
-    line = (np.arange(SIDE) - SIDE // 2) / (SIDE / 2)
     out = np.empty((len(image_from_patch), SIDE, SIDE), np.uint8)
+    for rows, some in extract(image, image_from_patch, np.sqrt(area) / (SIDE / 2), SIDE):
+        out[rows] = some
+    return out
+
+
+def extract(
+    image: Image, image_from_patch: Maps, step: Float64[np.ndarray, " n"], side: int
+) -> Iterator[tuple[Int[np.ndarray, " some"], UInt8[np.ndarray, "some side side"]]]:
+    """Some patches after others of `side` pixels, with their rows; from [-1, 1] x [-1, 1].
+
+    A patch whose pixels lie s > 1 image pixels apart is read from the image smoothed by
+    0.5 sqrt(s^2 - 1), s rounded to a power of sqrt(2): the blur that a camera with pixels of that
+    size would have added.
+    """
+    level = np.searchsorted(STEPS, step)
+    line = (np.arange(side) - (side - 1) / 2) / (side / 2)
     for current in range(int(level.max(initial=0)) + 1):
         if current:
             image = smooth(image, ADDED[current - 1])
         rows = np.flatnonzero(level == current)
         for i in range(0, len(rows), READ):
             chunk = rows[i : i + READ]
-            out[chunk] = rounded(read(image, image_from_patch[chunk], line, line))
-    return out
+            yield chunk, rounded(read(image, image_from_patch[chunk], line, line))
 
 
 def read(

@@ -5,30 +5,17 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float64, UInt8
 
+from protocols.hpatches import sampling
 from protocols.hpatches.frames import Frames, image_from_patch
-from protocols.hpatches.sampling import ADDED, READ, STEPS, read, rounded, smooth
 from protocols.phototour.writer import SIDE
 
 
 def extract(
     grey: UInt8[np.ndarray, "height width"], frames: Frames
 ) -> Iterator[tuple[np.ndarray, UInt8[np.ndarray, "n 64 64"]]]:
-    """Patches of the squares, which lie on the image, with the rows of the squares; in any order.
-
-    A patch whose pixels lie s > 1 image pixels apart is read from the image smoothed by
-    0.5 sqrt(s^2 - 1), as in `hpatches.sampling`.
-    """
+    """Patches of squares, which lie on the image, with the rows of the squares; in any order."""
     image = grey.astype(np.float32)
-    line = (np.arange(SIDE) - (SIDE - 1) / 2) / (SIDE / 2)
-    maps = image_from_patch(frames)
-    level = np.searchsorted(STEPS, frames.half / (SIDE / 2))
-    for current in range(int(level.max(initial=0)) + 1):
-        if current:
-            image = smooth(image, ADDED[current - 1])
-        rows = np.flatnonzero(level == current)
-        for i in range(0, len(rows), READ):
-            chunk = rows[i : i + READ]
-            yield chunk, rounded(read(image, maps[chunk], line, line))
+    yield from sampling.extract(image, image_from_patch(frames), frames.half / (SIDE / 2), SIDE)
 
 
 def correlation(

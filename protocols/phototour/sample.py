@@ -6,20 +6,13 @@ PhotoTour and enter no table beside them. As `hpatches-sample`, it has the same 
 machine.
 """
 
-import logging
-import platform
 import zlib
 from collections.abc import Iterator
-from importlib import resources
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from filelock import FileLock
 from jaxtyping import Float32, Float64, Int, UInt8
 
-from harness import home
-from harness.atomic import placing
 from protocols.hpatches.build import write_json
 from protocols.hpatches.detect import detect
 from protocols.hpatches.frames import (
@@ -33,14 +26,13 @@ from protocols.hpatches.frames import (
     thin,
     uniform,
 )
-from protocols.hpatches.sample import fingerprint
 from protocols.hpatches.sampling import read, rounded, smooth
-from protocols.hpatches.sequences import read_grey
 from protocols.phototour.writer import SIDE, write_scene
+from protocols.samples import kept, photograph
 
 VERSION = 1  # raised with SHA256
 SHA256 = "f6d768bdcb94a81e35968ebd2bd74d4cba425071bacea56600da008724bb96f7"
-"""Of the whole set."""
+"""Of the whole set; see `samples.fingerprint`."""
 
 SCENES = {"astronaut": "astronaut.png", "camera": "camera.png", "coffee": "coffee.png"}
 """Photographs in the public domain or under CC0, all PNG: decoders agree on every pixel."""
@@ -53,59 +45,49 @@ LIGHTS = ((1.0, 0.0), (0.75, 30.0), (1.25, -40.0))  # gain and offset of each vi
 GRAIN = 8.0  # grey values of noise; the standard deviation is 0.58 of it
 PAIRS = 1000  # half of them matches
 
-log = logging.getLogger(__name__)
-
 
 def sample() -> Path:
     """The folder of the set; it is made on first use, in some seconds, and kept in the cache.
 
+    Where its files are not as they were made, it is made again.
+
     Raises:
         RuntimeError: if this machine makes another set than it should.
     """
-    folder = home.cache("datasets", f"phototour-sample-v{VERSION}")
-    if folder.is_dir():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(f"{folder.name}.lock")):
-        if not folder.is_dir():
-            log.info("making phototour-sample in %s", folder)
-            with placing(folder) as unfinished:
-                make(unfinished)
-                _verify(unfinished)
-    return folder
+    return kept("phototour-sample", VERSION, make, SHA256)
 
 
 def make(folder: Path) -> None:
     """Write the set into a folder."""
-    for name, photograph in SCENES.items():
-        _scene(folder / name, _photograph(photograph))
+    for name, file in SCENES.items():
+        _scene(folder / name, photograph(file, "phototour-sample"))
     about = {"name": "phototour-sample", "version": VERSION, "photographs": SCENES}
     write_json(folder / "dataset.json", about)
 
 
-def _scene(folder: Path, photograph: UInt8[np.ndarray, "height width"]) -> None:
+def _scene(folder: Path, image: UInt8[np.ndarray, "height width"]) -> None:
     seed = (VERSION, zlib.crc32(folder.name.encode()))
-    found = detect(photograph)
+    found = detect(image)
     found = found.take(np.flatnonzero(found.half <= LARGEST))
     squares = image_from_patch(found)
     draws = uniform((*seed, 1), len(VIEWS), len(found), DRAWS)
     maps = [compose(squares, jitter(NOISE[v], d)) for v, d in zip(VIEWS, draws, strict=True)]
-    seen = np.logical_and.reduce([inside(views, *photograph.shape) for views in maps])
-    kept = np.flatnonzero(seen)
-    kept = kept[thin(found.take(kept))][:POINTS]
+    seen = np.logical_and.reduce([inside(views, *image.shape) for views in maps])
+    chosen = np.flatnonzero(seen)
+    chosen = chosen[thin(found.take(chosen))][:POINTS]
 
-    patch = np.arange(len(kept) * len(VIEWS))
+    patch = np.arange(len(chosen) * len(VIEWS))
     point, view = np.divmod(patch, len(VIEWS))
     there = (view < 2) | (point % 2 == 1)
     point, view = point[there], view[there]
-    regions = np.stack(maps, axis=1)[kept[point], view]
+    regions = np.stack(maps, axis=1)[chosen[point], view]
 
-    angle = np.arctan2(found.sin[kept], found.cos[kept])[point]
-    scale = np.log2(found.half[kept] / SIDE * 2)[point]
-    x, y = found.x[kept][point], found.y[kept][point]
+    angle = np.arctan2(found.sin[chosen], found.cos[chosen])[point]
+    scale = np.log2(found.half[chosen] / SIDE * 2)[point]
+    x, y = found.x[chosen][point], found.y[chosen][point]
     write_scene(
         folder,
-        _patches(smooth(photograph.astype(np.float32), 0.5), regions, view, seed),
+        _patches(smooth(image.astype(np.float32), 0.5), regions, view, seed),
         point,
         np.stack([point % IMAGES, x, y, angle, scale], axis=1),
         {f"m50_{PAIRS}_{PAIRS}_0.txt": _pairs(point, seed)},
@@ -113,7 +95,7 @@ def _scene(folder: Path, photograph: UInt8[np.ndarray, "height width"]) -> None:
 
 
 def _patches(
-    photograph: Float32[np.ndarray, "height width"],
+    image: Float32[np.ndarray, "height width"],
     regions: Maps,
     view: Int[np.ndarray, " n"],
     seed: tuple[int, ...],
@@ -123,7 +105,7 @@ def _patches(
         gain, offset = LIGHTS[view[i]]
         draws: Float64[np.ndarray, "4 64 64"] = uniform((*seed, 2, i), 4, SIDE, SIDE)
         bell = draws[0] + draws[1] + draws[2] + draws[3] - 2
-        grey = read(photograph, regions[i : i + 1], line, line).astype(np.float64)
+        grey = read(image, regions[i : i + 1], line, line).astype(np.float64)
         yield rounded((gain * grey + offset + GRAIN * bell).astype(np.float32))
 
 
@@ -137,24 +119,3 @@ def _pairs(point: Int[np.ndarray, " n"], seed: tuple[int, ...]) -> Int[np.ndarra
     others = others[point[others[:, 0]] != point[others[:, 1]]][: PAIRS // 2]
     pairs = np.concatenate([matches, others])
     return pairs[np.argsort(numbers[3, : len(pairs)], kind="stable")]
-
-
-def _photograph(name: str) -> UInt8[np.ndarray, "height width"]:
-    file = Path(str(resources.files("skimage") / "data" / name))
-    if not file.is_file():
-        raise RuntimeError(
-            f"scikit-image {version('scikit-image')} comes without {name}, which phototour-sample"
-            " is made from: install 0.26"
-        )
-    return read_grey(file)
-
-
-def _verify(folder: Path) -> None:
-    found = fingerprint(folder)
-    if found != SHA256:
-        libraries = [f"{name} {version(name)}" for name in ("numpy", "scikit-image")]
-        raise RuntimeError(
-            f"the sample made here has sha256 {found}, that of version {VERSION} is {SHA256}:"
-            " scores on it would not compare. Report this line: "
-            + ", ".join([*libraries, platform.machine(), platform.platform()])
-        )

@@ -10,19 +10,13 @@ Like `hpatches-sample`, the patches are the same on every machine.
 import hashlib
 import io
 import json
-import logging
-import platform
-from importlib import resources
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import scipy.io
-from filelock import FileLock
 from jaxtyping import Float64, UInt8
 
-from harness import atomic, home
-from harness.atomic import placing
+from harness import atomic
 from protocols.hpatches.detect import detect
 from protocols.hpatches.frames import (
     NOISE,
@@ -34,11 +28,11 @@ from protocols.hpatches.frames import (
     uniform,
 )
 from protocols.hpatches.sampling import patches, rounded
-from protocols.hpatches.sequences import read_grey
+from protocols.samples import fingerprint, kept, photograph
 
 VERSION = 1  # raised with SHA256
 SHA256 = "7599ebc200a2e31e8524a7db6e31f766ad50c3991ad13760e2168881645d1924"
-"""Of the patches of both halves, in order."""
+"""Of the patches of both halves, in order; see `contents`."""
 
 PHOTOGRAPHS = {
     "train": ("coffee.png", "chelsea.png"),
@@ -54,69 +48,77 @@ LIGHT = 0.3  # largest change of contrast
 SHADE = 20.0  # largest change of brightness, in grey values
 GRAIN = 12.0  # grey values; the standard deviation is 0.41 of it
 
-log = logging.getLogger(__name__)
-
 
 def sample() -> Path:
     """The folder of the set; it is made on first use, in some seconds, and kept in the cache.
 
+    Where its patches, labels or name are not as they were made, it is made again.
+
     Raises:
         RuntimeError: if this machine makes another set than it should.
     """
-    folder = home.cache("datasets", f"romepatches-sample-v{VERSION}")
-    if folder.is_dir():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(f"{folder.name}.lock")):
-        if not folder.is_dir():
-            log.info("making romepatches-sample in %s", folder)
-            with placing(folder) as unfinished:
-                make(unfinished)
-    return folder
+    return kept("romepatches-sample", VERSION, make, SHA256, contents)
 
 
 def make(folder: Path) -> None:
     """Write the set into a folder: the four official files."""
-    digest = hashlib.sha256()
     for seed, (half, names) in enumerate(PHOTOGRAPHS.items()):
         views = np.concatenate([_views(name, (seed, i)) for i, name in enumerate(names)])
-        digest.update(views.tobytes())
         queries, database = views[:, 0], views[:, 1:].reshape(-1, SIDE, SIDE)
         every = np.concatenate([queries, database])
-        points = np.arange(1, len(views) + 1)
         _write(folder / f"patch_retrieval_Rome_{half}.mat", patches=np.moveaxis(every, 0, 2))
-        _write(
-            folder / f"patch_retrieval_Rome_{half}_labels.mat",
-            labels_gt=points[:, None].astype(float),
-            labels=np.repeat(points, VIEWS - 1)[:, None].astype(float),
-        )
-    if digest.hexdigest() != SHA256:
-        libraries = [f"{name} {version(name)}" for name in ("numpy", "scikit-image")]
-        raise RuntimeError(
-            f"the sample made here has sha256 {digest.hexdigest()}, that of version {VERSION} is"
-            f" {SHA256}: scores on it would not compare. Report this line: "
-            + ", ".join([*libraries, platform.machine(), platform.platform()])
-        )
+        _write(folder / f"patch_retrieval_Rome_{half}_labels.mat", **_labels(len(views)))
+    atomic.write_text(folder / "dataset.json", _about())
+
+
+def contents(folder: Path) -> str:
+    """SHA-256 of the patches of both halves, point by point, the query of each first.
+
+    Not of the files: what SciPy writes around the numbers is its own affair. Where a file can't be
+    read, or the labels or the name are not as they were made, it is the fingerprint instead, which
+    is another.
+    """
+    try:
+        views = [_read(folder / f"patch_retrieval_Rome_{half}") for half in PHOTOGRAPHS]
+        if (folder / "dataset.json").read_text(encoding="utf-8") != _about():
+            raise ValueError("dataset.json is another")
+    except Exception:  # of many types, by the way in which a file is missing or broken
+        return fingerprint(folder)
+    return hashlib.sha256(b"".join(half.tobytes() for half in views)).hexdigest()
+
+
+def _read(stem: Path) -> UInt8[np.ndarray, "points views 51 51"]:
+    """The patches of one half."""
+    every = np.moveaxis(scipy.io.loadmat(f"{stem}.mat")["patches"], 2, 0)
+    found = scipy.io.loadmat(f"{stem}_labels.mat")
+    points = len(every) // VIEWS
+    if not all(np.array_equal(found[k], wanted) for k, wanted in _labels(points).items()):
+        raise ValueError(f"{stem}_labels.mat is another")
+    database = every[points:].reshape(points, VIEWS - 1, SIDE, SIDE)
+    return np.concatenate([every[:points, None], database], axis=1)
+
+
+def _labels(points: int) -> dict[str, Float64[np.ndarray, "n 1"]]:
+    """The variables of a file of labels: the points of the queries and of the database."""
+    query = np.arange(1.0, points + 1)
+    return {"labels_gt": query[:, None], "labels": np.repeat(query, VIEWS - 1)[:, None]}
+
+
+def _about() -> str:
     about = {"name": "romepatches-sample", "version": VERSION, "photographs": PHOTOGRAPHS}
-    atomic.write_text(folder / "dataset.json", json.dumps(about, indent=1) + "\n")
+    return json.dumps(about, indent=1) + "\n"
 
 
 def _views(name: str, seed: tuple[int, int]) -> UInt8[np.ndarray, "points views 51 51"]:
     """The strongest regions of one photograph, ten times each."""
-    file = Path(str(resources.files("skimage") / "data" / name))
-    if not file.is_file():
-        raise RuntimeError(
-            f"scikit-image {version('scikit-image')} comes without {name}, which"
-            " romepatches-sample is made from: install 0.26"
-        )
-    photograph = read_grey(file)
-    found = detect(photograph)
+    image = photograph(name, "romepatches-sample")
+    found = detect(image)
     maps = image_from_patch(found.take(np.flatnonzero(thin(found))))
     draws: Float64[np.ndarray, "views n 5"] = uniform((*seed, 0), VIEWS, len(maps), 5)
     seen = np.stack([compose(maps, jitter(NOISE["h"], draws[k])) for k in range(VIEWS)], axis=1)
-    visible = [inside(seen[:, k], *photograph.shape) for k in range(VIEWS)]
+    visible = [inside(seen[:, k], *image.shape) for k in range(VIEWS)]
     chosen = seen[np.flatnonzero(np.logical_and.reduce(visible))[:POINTS]]
-    cut = patches(photograph.astype(np.float32), chosen.reshape(-1, 3, 3))
+    cut = patches(image.astype(np.float32), chosen.reshape(-1, 3, 3))
     cut = cut[:, MARGIN:-MARGIN, MARGIN:-MARGIN].astype(np.float64) - 128
     light, shade = 2 * uniform((*seed, 1), 2, len(cut), 1, 1) - 1
     grain = uniform((*seed, 2), 2, *cut.shape)
