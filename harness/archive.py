@@ -103,6 +103,7 @@ _DAMAGE = (
     EOFError,
     NotImplementedError,  # a version that zipfile doesn't know
     OverflowError,
+    RecursionError,  # tarfile calls itself for each of a row of extended headers
     ValueError,  # of broken headers: numbers, encodings
     LookupError,
 )

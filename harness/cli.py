@@ -172,14 +172,20 @@ def doctor() -> None:
 @data_app.command("build")
 def build(
     form: Annotated[str, typer.Argument(help="The format to build: hpatches, ...")],
-    images: Annotated[Path, typer.Option("--images", help="Folder of image sequences.")],
+    images: Annotated[
+        Path, typer.Option("--images", help="Folder of images, or of image sequences.")
+    ],
     out: Annotated[Path, typer.Option("--out", help="Folder of the new data set.")],
+    model: Annotated[
+        Path | None,
+        typer.Option("--model", help="Folder of a sparse model of the images, made by COLMAP."),
+    ] = None,
     setting: Settings = None,
 ) -> None:
     """Make a benchmark in an official format out of your own images."""
     from harness import session
 
-    session.build(form, images, out, session.options(settings=setting))
+    session.build(form, images, out, session.options(model=model, settings=setting))
 
 
 @data_app.command("list")

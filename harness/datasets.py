@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import shutil
-import warnings
+import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,6 +22,7 @@ from harness.download import Copy, Progress
 
 LIST = ".harness.json"  # in the folder of a set: where it comes from, and its files
 WORK = ".fetching"  # downloads that are not finished, and locks
+HERE, INCOMPLETE, ABSENT = "here", "incomplete", "not here"
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +75,7 @@ def known() -> dict[str, Source]:
         try:
             listed: Iterable[Source] = registry.load("datasets", table)
         except ImportError as error:  # one broken package must not hide the others' sets
-            warnings.warn(str(error), stacklevel=2)
+            log.warning("%s", error)
             continue
         for row in listed:
             if rows.setdefault(row.name, row) != row:
@@ -102,12 +103,12 @@ def root() -> Path:
 
 
 def path(name: str) -> Path | None:
-    """The folder of a set, or of the sets below a name; None if none of them is here.
+    """The folder of a set, or of the sets below a name; None if none of them is here as needed.
 
     Raises:
         LookupError: if there is no set of this name; says the nearest.
     """
-    here = any(_place(row.name).is_dir() for row in named(name))
+    here = any(_state(row) == HERE for row in named(name))
     return _place(name) if here else None
 
 
@@ -128,15 +129,18 @@ def fetch(
     Raises:
         LookupError: if there is no set of this name.
         ValueError, FileNotFoundError: if the user's files are not those of the set.
+        FileNotFoundError: if its folder is there and lacks what is needed; says what, and how to
+            mend it.
+        FileExistsError: if the set is here and the user gives files: they would not be looked at.
         OSError: if no mirror gives a part; says why of each, and how to bring it by hand.
     """
     row = _one(name)
     place = _place(row.name)
-    if place.is_dir():
+    if _is_here(row, files):
         return place
     given = _given(row, files)
     with _alone(row.name) as work:
-        if not place.is_dir():  # or another process has fetched it meanwhile
+        if not _is_here(row, files):  # or another process has fetched it meanwhile
             unpacked = work / "unpacked"
             shutil.rmtree(unpacked, ignore_errors=True)  # of a process that was killed
             try:
@@ -180,8 +184,7 @@ def verify(name: str) -> Differences:
 def listing() -> Iterator[str]:
     """One line a set: its name, whether it is here, the size of its download, its title."""
     for name, row in sorted(known().items()):
-        here = "here" if _place(name).is_dir() else "not here"
-        yield f"{name:28} {here:9} {_size(row):>9}  {row.title}"
+        yield f"{name:28} {_state(row):10} {_size(row):>9}  {row.title}"
 
 
 def about(name: str) -> Iterator[str]:
@@ -189,7 +192,10 @@ def about(name: str) -> Iterator[str]:
     for row in named(name):
         place = _place(row.name)
         yield f"{row.name}: {row.title}"
-        yield f"  folder    {place}{'' if place.is_dir() else ' (not here)'}"
+        state = _state(row)
+        yield f"  folder    {place}{'' if state == HERE else f' ({state})'}"
+        if state == INCOMPLETE:
+            yield f"  lacks     {', '.join(_lacking(row))}"
         yield f"  page      {row.page}"
         yield f"  licence   {row.licence}"
         yield f"  cite      {row.citation}"
@@ -210,6 +216,42 @@ def _one(name: str) -> Source:
 
 def _place(name: str) -> Path:
     return root().joinpath(*name.split("/"))
+
+
+def _lacking(row: Source) -> list[str]:
+    """Patterns of what is needed of a set that nothing in its folder fits."""
+    patterns = [pattern for needed in row.needs.values() for pattern in needed]
+    if not patterns:  # no protocol says: the files that are not packed, or else anything
+        patterns = [
+            "/".join(filter(None, (part.into, part.copies[0].file)))
+            for part in row.parts
+            if part.copies and not part.packed
+        ]
+    place = _place(row.name)
+    wanted = dict.fromkeys(patterns or ["*"])
+    return [pattern for pattern in wanted if not any(place.glob(pattern))]
+
+
+def _state(row: Source) -> str:
+    if not _place(row.name).is_dir():
+        return ABSENT
+    return INCOMPLETE if _lacking(row) else HERE
+
+
+def _is_here(row: Source, files: Sequence[Path]) -> bool:
+    """Whether a set need not be fetched; an error where it can't be."""
+    state, place = _state(row), _place(row.name)
+    if state == INCOMPLETE:
+        raise FileNotFoundError(
+            f"{place} is there but lacks {', '.join(_lacking(row))}: put that there, or move the"
+            f" folder away and run harness data fetch {row.name} again"
+        )
+    if state == HERE and files:
+        raise FileExistsError(
+            f"{row.name} is here already, in {place}, and {', '.join(map(str, files))} was not"
+            " looked at: move that folder away first to put the set together anew"
+        )
+    return state == HERE
 
 
 @contextmanager
@@ -275,6 +317,8 @@ def _get(
     def accept(file: Path) -> dict[str, str]:
         if part.packed:
             return archive.unpack(file, into)
+        if part.copies[0].file.endswith(".mat"):
+            _check_mat(file)
         into.mkdir(parents=True, exist_ok=True)
         kept = shutil.copyfile(file, into / part.copies[0].file)
         return {kept.name: download.digest(kept)}
@@ -298,6 +342,34 @@ def _get(
         "known_by": copy.hash or "",  # "" where no hash is published
     }
     return origin, {prefix + name: sha256 for name, sha256 in found.items()}
+
+
+def _check_mat(file: Path) -> None:
+    """See whether a file of MATLAB 5 to 7.2 is whole, by the length that each variable begins with.
+
+    SciPy's whosmat would pass over the missing end of the last one. A cut between two variables
+    can't be seen. Other forms (4, and 7.3, which is HDF5) are only told apart from what is none.
+
+    Raises:
+        ValueError: if it is cut off, or no .mat file.
+    """
+    size = file.stat().st_size
+    with file.open("rb") as stream:
+        head = stream.read(128)
+        order = {b"IM": "<", b"MI": ">"}.get(head[126:])
+        if not head or 0 in head[:4]:  # the form of MATLAB 4, which has no mark of its own
+            return
+        if order is None:
+            raise ValueError("it is no .mat file, or cut off")
+        if struct.unpack(f"{order}H", head[124:126])[0] != 0x0100:
+            return
+        end = 128
+        while end < size:
+            stream.seek(end)
+            tag = stream.read(8)
+            end += 8 + (struct.unpack(f"{order}4xI", tag)[0] if len(tag) == 8 else 0)
+    if end != size or size == 128:
+        raise ValueError(f"it is cut off: it has {size} bytes, and its last variable ends at {end}")
 
 
 def _given(row: Source, files: Sequence[Path]) -> dict[Part, Path]:

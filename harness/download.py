@@ -8,6 +8,7 @@ import errno
 import hashlib
 import http.client
 import json
+import logging
 import re
 import shutil
 import socket
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from harness import atomic
 
@@ -33,6 +34,8 @@ MOST = 1 << 38  # bytes (256 GiB) taken from a server that does not say how many
 Progress = Callable[[int, int | None], None]  # bytes that are here, bytes in all where known
 T = TypeVar("T")
 _Answer = http.client.HTTPResponse | urllib.error.HTTPError
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,10 @@ class _Unreachable(OSError):
     """No server answers."""
 
 
+# What is the mirror's fault or its file's, so that the next may do better.
+_NEXT = (ValueError, RecursionError, _Interrupted, _Unreachable, urllib.error.HTTPError)
+
+
 def fetch(
     copies: Sequence[Copy],
     folder: Path,
@@ -77,7 +84,8 @@ def fetch(
         folder: where the file is put together. What an interruption left there is gone on with;
             a finished file stays, to be moved or deleted by the caller.
         accept: is given the file; its value is returned. It raises ValueError if the file is not
-            what it should be, and the next copy is tried.
+            what it should be, and the next copy is tried. After any other error but OSError, which
+            is the disk's, the file is dropped too: it would bring the same error again.
         what: the name for messages.
         by_hand: what to do without a network, as the last part of a sentence.
         progress: told of every piece that comes.
@@ -94,10 +102,12 @@ def fetch(
             _obtain(copy, part, progress)
             try:
                 return accept(part), part, copy
-            except ValueError:
+            except OSError:
+                raise
+            except Exception:
                 _discard(part)
                 raise
-        except (ValueError, _Interrupted, _Unreachable, urllib.error.HTTPError) as error:
+        except _NEXT as error:
             troubles.append((copy, error))
             if isinstance(error, urllib.error.HTTPError):
                 error.close()
@@ -208,7 +218,7 @@ def _continue(copy: Copy, part: Path, progress: Progress, *, anew: bool = False)
     on, given in place of the file, must not cost what was downloaded yesterday.
     """
     have = 0 if anew else _size(part)
-    with _answer(copy.url, _range(copy, part, have)) as answer:
+    with _answer(copy, _range(copy, part, have)) as answer:
         begin, total = _span(answer, have)
         if begin is not None:
             return _take(answer, copy, part, begin, total, progress)
@@ -252,15 +262,63 @@ def _range(copy: Copy, part: Path, have: int) -> dict[str, str]:
     return {"Range": f"bytes={have}-"} if copy.hash else {}
 
 
-def _answer(url: str, headers: dict[str, str]) -> _Answer:
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirections within the web; out of https only where a hash vouches for the file."""
+
+    def __init__(self, hashed: bool) -> None:
+        self.hashed = hashed
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: Any,
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        before, after = (urllib.parse.urlsplit(url).scheme for url in (req.full_url, newurl))
+        if after not in ("http", "https"):  # urllib would follow to ftp too
+            fp.close()
+            raise Refused(f"it redirects to {newurl}, which is not a web address")
+        if before == "https" and after == "http" and not self.hashed:
+            fp.close()
+            raise Refused(
+                f"it redirects from https to {newurl}, where anybody on the way may change a file,"
+                " and no hash is published that would tell"
+            )
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _opener(copy: Copy) -> urllib.request.OpenerDirector:
+    """urllib without ftp, file and data, to which a proxy setting could lead."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.UnknownHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        _Redirects(copy.hash is not None),
+        urllib.request.HTTPErrorProcessor(),
+    ):
+        opener.add_handler(handler)
+    return opener
+
+
+def _answer(copy: Copy, headers: dict[str, str]) -> _Answer:
     """A server's answer, to be read: 200 for all, 206 for a range, 416 for nothing in the range."""
-    if urllib.parse.urlsplit(url).scheme not in ("http", "https"):  # urllib would open file:// too
+    if urllib.parse.urlsplit(copy.url).scheme not in (
+        "http",
+        "https",
+    ):  # urllib would open file:// too
         raise Refused("it is not a web address")
     request = urllib.request.Request(
-        url, headers={"User-Agent": "descriptor-harness", "Accept-Encoding": "identity", **headers}
+        copy.url,
+        headers={"User-Agent": "descriptor-harness", "Accept-Encoding": "identity", **headers},
     )
     try:
-        answer: _Answer = urllib.request.urlopen(request, timeout=PATIENCE)
+        answer: _Answer = _opener(copy).open(request, timeout=PATIENCE)
         return answer
     except urllib.error.HTTPError as error:
         if error.code == 416 and headers:
@@ -310,6 +368,12 @@ def _write(
         if wrong := _impostor(piece[:HEAD]):
             raise Refused(wrong)
         _remember(answer, copy, part)
+    if total is None and not copy.hash and not getattr(answer, "chunked", False):
+        log.warning(
+            "%s: the server does not say how long it is, and no hash is published: only its"
+            " contents can tell whether it is whole",
+            copy.url,
+        )
     done = begin
     with part.open("ab" if begin else "wb") as stream:
         while piece:

@@ -164,10 +164,29 @@ def meet(trained_on: frozenset[str], sources: frozenset[str]) -> bool:
     )
 
 
+def folder_of(root: Path, *parts: str) -> Path:
+    """A folder below the results, called after what a record says of itself.
+
+    Raises:
+        ValueError: if a part would lead elsewhere: names come from the files of data sets, too.
+    """
+    for part in parts:
+        if part in (".", "..") or not re.fullmatch(r"[\w.+@-]+", part):
+            raise ValueError(
+                f"records can't be kept under {'/'.join(parts)!r}: {part!r} is no name of a folder;"
+                " names of protocols, data sets and splits have letters, digits, and . _ + @ - only"
+            )
+    return root.joinpath(*parts)
+
+
 def place(root: Path, one: Record) -> Path:
-    """Where a record lives: <root>/<protocol>/<data>/<split>/<task>/<model>.json."""
-    family, _, task = one.protocol.name.partition("/")
-    folder = root / family / one.data.name / one.data.split / task
+    """Where a record lives: <root>/<protocol>/<data>/<split>/<task>/<model>.json.
+
+    Raises:
+        ValueError: as `folder_of` does.
+    """
+    family, *task = one.protocol.name.split("/")
+    folder = folder_of(root, family, one.data.name, one.data.split, *task)
     name = re.sub(r"[^\w.+-]", "_", one.model.name)  # "mine:fast" is no file name everywhere
     return folder / f"{name}.json"
 

@@ -25,6 +25,7 @@ from harness.results import Record
 from harness.settings import Options, accepted
 from harness.settings import options as options
 from harness.types import Descriptor, Protocol
+from harness.weights import NotHere
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +124,7 @@ def _told(subject: str, laws: Sequence[contracts.Law]) -> bool:
 
 def make_leaderboards(folder: Path) -> None:
     """Make the tables below a folder of records again and print where they are."""
-    written = [*leaderboard.write(folder), *cross_scene.write(folder)]
+    written = leaderboard.write(folder, {"cross_scene": cross_scene.texts_of})
     for file in written:
         print(file)
     if not written:
@@ -138,7 +139,7 @@ def build(form: str, images: Path, out: Path, given: Options) -> None:
     what = f"builder {form}"
     with errors.naming(what), _bar() as bar:
         wanted = accepted(maker, given, what)
-        task = bar.add_task(f"{form}: sequences done", total=None)
+        task = bar.add_task(f"{form}: done", total=None)
 
         def advance(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
@@ -191,8 +192,7 @@ def _specs(models: Sequence[str]) -> list[str]:
 def _loaded(models: Sequence[str], device: str) -> list[Model]:
     """Models of different names: a record is found by the name of its model."""
     found: dict[str, tuple[str, Model]] = {}
-    for spec in _specs(models):
-        model = plugins.model(spec, device=device)
+    for spec, model in (pair for one in models for pair in _named(one.strip(), device)):
         if model.name in found:
             raise ValueError(
                 f"two models are called {model.name}: {found[model.name][0]} and {spec};"
@@ -200,6 +200,21 @@ def _loaded(models: Sequence[str], device: str) -> list[Model]:
             )
         found[model.name] = spec, model
     return [model for _, model in found.values()]
+
+
+def _named(spec: str, device: str) -> list[tuple[str, Model]]:
+    """The model of a name, or those of a family whose weights are here."""
+    names = model_names(spec)
+    found: list[tuple[str, Model]] = []
+    for name in names:
+        try:
+            found.append((name, plugins.model(name, device=device)))
+        except (NotHere, RuntimeError) as error:
+            of_weights = isinstance(error, NotHere) or isinstance(error.__cause__, NotHere)
+            if names == [spec] or not of_weights or (name == names[-1] and not found):
+                raise
+            log.warning("passed over: %s", error)
+    return found
 
 
 def _must_hold_records(folder: Path) -> None:

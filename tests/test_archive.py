@@ -259,6 +259,14 @@ def test_a_sparse_file_is_refused(refusal):
 # ---- damage
 
 
+@pytest.mark.parametrize("form", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_a_long_row_of_extended_headers_is_refused(refusal, form):
+    info = tarfile.TarInfo("x")
+    info.type, info.size = form, 512
+    body = b"9 path=x\n".ljust(512, b"\0")
+    assert "damaged" in refusal((info.tobuf(tarfile.GNU_FORMAT) + body) * 20_000)
+
+
 @each_kind
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99])
 def test_a_cut_off_archive_is_refused(refusal, pack, share):

@@ -282,6 +282,36 @@ def describe(run, small, out, *more, model="pixels"):
     )
 
 
+BUILDER = """
+from pathlib import Path
+
+def build(images: Path, out: Path, *, model: Path | None = None, seed: int = 0):
+    return f"made with {model!r} and {seed}"
+"""
+
+
+def built(run, tmp_path, *more, form="own"):
+    with installed(tmp_path, "own-builder", BUILDER, builders={"own": "build"}):
+        return run("data", "build", form, "--images", tmp_path, "--out", tmp_path / "out", *more)
+
+
+def test_a_model_of_the_images_goes_to_the_builder(run, tmp_path):
+    status, out, _ = built(run, tmp_path, "--model", "sparse", "--set", "seed=3")
+    assert status == 0
+    assert "made with PosixPath('sparse') and 3" in out
+
+
+def test_a_builder_may_do_without_a_model(run, tmp_path):
+    assert "made with None and 0" in built(run, tmp_path)[1]
+    assert "Folder of images, or of image sequences." in run("data", "build", "--help")[1]
+
+
+def test_a_builder_without_a_model_says_so(run, tmp_path):
+    status, _, err = built(run, tmp_path, "--model", "sparse", form="hpatches")
+    assert status == 2
+    assert "builder hpatches: no option named 'model'" in err
+
+
 def test_vectors_written_as_csv_score_the_same(run, small, tmp_path):
     folder = tmp_path / "vectors"
     assert describe(run, small, folder)[0] == 0

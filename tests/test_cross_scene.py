@@ -7,7 +7,7 @@ import pytest
 from phototour_files import made_scene
 from toy import toy_dataset, toy_descriptor
 
-from harness import Protocol, Scores, registry, results, session
+from harness import Protocol, Scores, registry, results, session, weights
 from harness.evaluate import evaluate
 from harness.report import cross_scene, leaderboard
 from harness.report.leaderboard import MISSING
@@ -36,7 +36,8 @@ def toy_cells(scenes=SCENES, name="field", metric="fpr95", scale=1.0):
 
 
 def measured(name, *trained, protocol=None):
-    model = toy_descriptor(name, trained_on=frozenset(f"field/{scene}" for scene in trained))
+    trained_on = None if trained == (None,) else frozenset(f"field/{scene}" for scene in trained)
+    model = toy_descriptor(name, trained_on=trained_on)
     (record,) = evaluate(model, [protocol or toy_cells()])
     return record
 
@@ -45,6 +46,14 @@ def table(*records):
     (board,) = leaderboard.boards(records)
     (found,) = cross_scene.tables(board)
     return found
+
+
+def changed(record, part, **fields):
+    return record.model_copy(update={part: getattr(record, part).model_copy(update=fields)})
+
+
+def write(root):
+    return leaderboard.write(root, {"cross_scene": cross_scene.texts_of})
 
 
 def values(row):
@@ -168,6 +177,47 @@ def test_models_without_any_cell_are_an_error(tmp_path, models):
         evaluated(tmp_path / "data", tmp_path / "results", "net.liberty")
 
 
+def test_a_model_of_a_family_whose_weights_are_not_here_is_passed_over(
+    tmp_path, monkeypatch, models, caplog
+):
+    made = session.plugins.model
+
+    def one(spec, device):
+        if spec == "net.liberty":
+            try:
+                raise weights.NotHere("net.liberty needs net.pth")
+            except weights.NotHere as error:
+                raise RuntimeError(f"net.liberty can't be made: {error}") from error
+        return made(spec, device)
+
+    monkeypatch.setattr(session.plugins, "model", one)
+    for scene in ("liberty", "notredame"):
+        made_scene(tmp_path / "data" / scene)
+    found = evaluated(tmp_path / "data", tmp_path / "results", "net")
+    assert set(found) == {"net.notredame"}
+    assert "passed over: net.liberty can't be made: net.liberty needs net.pth" in caplog.text
+    with pytest.raises(RuntimeError, match=r"needs net\.pth"):
+        evaluated(tmp_path / "data", tmp_path / "named", "net.liberty", "net.notredame")
+
+
+def test_a_family_of_which_nothing_is_here_is_an_error(monkeypatch, models):
+    def none(spec, device):
+        raise weights.NotHere(f"{spec} is not here")
+
+    monkeypatch.setattr(session.plugins, "model", none)
+    with pytest.raises(weights.NotHere, match=r"net\.notredame"):
+        session._loaded(["net"], "cpu")
+
+
+def test_another_failure_of_a_family_is_an_error(monkeypatch, models):
+    def broken(spec, device):
+        raise RuntimeError(f"{spec} is broken")
+
+    monkeypatch.setattr(session.plugins, "model", broken)
+    with pytest.raises(RuntimeError, match=r"net\.liberty is broken"):
+        session._loaded(["net"], "cpu")
+
+
 # ---- the table
 
 
@@ -193,6 +243,67 @@ def test_a_row_that_is_not_whole_has_no_mean():
     (row,) = table(measured("net.lib", "lib"), measured("net.nd", "nd")).families
     assert values(row) == [0.1, None, 0.2, None, 0.3, 0.3]
     assert row.mean is None
+
+
+def test_a_family_is_one_where_a_scene_it_learned_is_not_tested():
+    two = toy_cells(("lib", "nd"))
+    records = [measured(f"net.{scene}", scene, protocol=two) for scene in SCENES]
+    found = table(*records, measured("sift", protocol=two))
+    assert found.pairs == [("nd", "lib"), ("yos", "lib"), ("lib", "nd"), ("yos", "nd")]
+    (row,) = found.families
+    assert (row.name, values(row)) == ("net", [0.1, 0.1, 0.2, 0.2])
+    assert [cell.train for cell in row.cells] == ["nd", "yos", "lib", "yos"]
+    assert row.mean.value == pytest.approx(0.15)
+    assert [row.name for row in found.others] == ["sift"]
+
+
+def test_a_family_is_one_where_a_single_scene_is_tested():
+    one = toy_cells(("lib",))
+    (row,) = table(*(measured(f"net.{s}", s, protocol=one) for s in ("nd", "yos"))).families
+    assert (row.name, values(row), row.mean.value) == ("net", [0.1, 0.1], 0.1)
+
+
+def test_a_model_trained_on_two_scenes_of_which_one_is_tested_is_of_no_family():
+    found = table(measured("net.all", "lib", "yos", protocol=toy_cells(("lib", "nd"))))
+    assert found.families == ()
+    assert found.others[0].cells[1].train == "lib+yos"
+
+
+@pytest.mark.parametrize(
+    ("part", "fields", "what"),
+    [
+        ("model", {"dim": 16}, "model dim is 16 and 8"),
+        ("model", {"distance": "hamming"}, "model distance is hamming and l2"),
+        ("model", {"code": "other"}, "model code is other and "),
+        ("environment", {"provider": "cuda"}, "environment provider is cuda and cpu"),
+        ("environment", {"libraries": {"numpy": "1"}}, "environment libraries is"),
+    ],
+)
+def test_models_that_differ_in_more_than_training_share_no_row(part, fields, what):
+    odd = changed(measured("net.nd", "nd"), part, **fields)
+    with pytest.raises(ValueError, match=rf"net\.nd .*net\.lib .*can't share a table.*{what}"):
+        table(measured("net.lib", "lib"), odd)
+    table(measured("other.lib", "lib"), odd)  # another family may
+
+
+def test_what_nobody_says_is_not_said_to_be_none(tmp_path):
+    records = [measured("secret", None), measured("sift")]
+    (board,) = leaderboard.boards(records)
+    found = cross_scene.tables(board)
+    page = cross_scene.to_markdown(board, found)
+    assert "| secret ? | 8 |" in page
+    assert "| sift | 8 |" in page
+    assert "\n\n? nobody says what it was trained on." in page
+    rows = list(csv.DictReader(io.StringIO(cross_scene.to_csv(found))))
+    assert {(row["row"], row["train"]) for row in rows} == {("secret", "?"), ("sift", "")}
+    (board,) = leaderboard.boards(records[1:])
+    assert "nobody" not in cross_scene.to_markdown(board, cross_scene.tables(board))
+
+
+def test_only_whole_parts_of_a_name_stand_for_a_scene():
+    records = [measured(f"net.calib-{scene}_v2", scene) for scene in SCENES]
+    (row,) = table(*records).families
+    assert row.name == "net.calib-*_v2"
 
 
 def test_a_model_trained_on_several_scenes_has_a_row_of_its_own():
@@ -233,17 +344,52 @@ def test_the_interval_of_a_mean_over_models_is_there_if_all_are():
 
 def test_a_board_without_cells_has_no_table(tmp_path):
     results.save(tmp_path, measured("sift", protocol=replace(toy_cells(), cells={})))
-    assert cross_scene.write(tmp_path) == []
+    assert {file.stem for file in write(tmp_path)} == {"leaderboard"}
+
+
+def test_tables_of_good_boards_are_written_where_another_is_faulty(tmp_path):
+    good, bad = toy_cells(), toy_cells()
+    bad = replace(bad, dataset=replace(bad.dataset, name="bad"))
+    results.save(tmp_path, measured("sift", protocol=bad))
+    (before,) = {file.parent for file in write(tmp_path)}
+    results.save(tmp_path, measured("sift", protocol=good))
+    other = changed(measured("odd", protocol=bad), "data", sha256="0" * 64)
+    results.save(tmp_path, other)
+    with pytest.raises(ValueError, match="can't share a table on bad") as fault:
+        session.make_leaderboards(tmp_path)
+    assert str(fault.value).count("can't share") == 1
+    names = {"leaderboard.csv", "leaderboard.md", "cross_scene.csv", "cross_scene.md"}
+    for folder in (before, tmp_path / "field/toy-data/all"):
+        assert {file.name for file in folder.iterdir() if file.is_file()} >= names
+
+
+def test_a_family_that_mixes_does_not_stop_the_leaderboard(tmp_path):
+    odd = changed(measured("net.nd", "nd"), "environment", provider="cuda")
+    for record in (measured("net.lib", "lib"), odd):
+        results.save(tmp_path, record)
+    with pytest.raises(ValueError, match="can't share a table"):
+        write(tmp_path)
+    assert {file.name for file in tmp_path.rglob("*.md")} == {"leaderboard.md"}
+
+
+def test_tables_without_records_are_removed(tmp_path):
+    file = results.save(tmp_path, measured("sift"))
+    assert len(write(tmp_path)) == 4
+    file.unlink()
+    assert write(tmp_path) == []
+    assert not list(tmp_path.rglob("cross_scene.*"))
 
 
 def test_files_stand_beside_the_leaderboard_and_are_the_same_again(tmp_path):
     for record in (*(measured(f"net.{scene}", scene) for scene in SCENES), measured("sift")):
         results.save(tmp_path, record)
-    files = cross_scene.write(tmp_path)
-    folder = leaderboard.write(tmp_path)[0].parent
-    assert files == [folder / "cross_scene.csv", folder / "cross_scene.md"]
+    files = write(tmp_path)
+    assert [file.name for file in files] == [
+        "leaderboard.csv", "leaderboard.md", "cross_scene.csv", "cross_scene.md",
+    ]  # fmt: skip
+    assert len({file.parent for file in files}) == 1
     before = [file.read_bytes() for file in files]
-    cross_scene.write(tmp_path)
+    write(tmp_path)
     assert [file.read_bytes() for file in files] == before
 
 

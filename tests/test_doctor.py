@@ -23,7 +23,7 @@ def test_what_is_here_is_told(tmp_path, monkeypatch):
     assert weights.is_here(tfeat.WEIGHTS["liberty"])
     monkeypatch.setenv("HARNESS_DATA_HOME", str(tmp_path / "sets"))
     name = sorted(datasets.known())[0]
-    tmp_path.joinpath("sets", *name.split("/")).mkdir(parents=True)
+    tmp_path.joinpath("sets", *name.split("/"), "images", "x").mkdir(parents=True)
     lines = list(doctor.report())
     assert "weights tfeat.liberty are here" in lines
     assert f"  {name} in {tmp_path / 'sets' / name}" in lines

@@ -1,8 +1,11 @@
 """Downloads against a real server: mirrors, resume, and all that is refused."""
 
 import hashlib
+import io
 import shutil
+import urllib.request
 from collections import namedtuple
+from http.client import HTTPMessage
 
 import pytest
 from mirrors import closed_port, serving
@@ -226,6 +229,44 @@ def test_a_redirection_is_followed(mirror, work):
     assert fetch(work, Copy(mirror.give("a.zip", b"", redirect=target), SHA256)) == BODY
 
 
+@pytest.mark.parametrize("target", ["ftp://127.0.0.1/a.zip", "file:///etc/passwd"])
+def test_a_redirection_out_of_the_web_is_not_followed(mirror, work, target):
+    away = Copy(mirror.give("away/a.zip", b"", redirect=target), SHA256)
+    assert target in refusal(work, away)
+    assert fetch(work, away, Copy(mirror.give("a.zip", BODY), SHA256)) == BODY
+
+
+@pytest.mark.parametrize("hashed", [False, True])
+def test_a_redirection_out_of_https_is_followed_only_where_a_hash_vouches(hashed):
+    request = urllib.request.Request("https://a.invalid/a.zip")
+
+    def follow(url):
+        handler = download._Redirects(hashed)
+        return handler.redirect_request(request, io.BytesIO(), 302, "Found", HTTPMessage(), url)
+
+    assert follow("https://b.invalid/a.zip").full_url == "https://b.invalid/a.zip"
+    if hashed:
+        assert follow("http://b.invalid/a.zip").full_url == "http://b.invalid/a.zip"
+    else:
+        with pytest.raises(download.Refused, match="from https to http://b"):
+            follow("http://b.invalid/a.zip")
+
+
+def test_a_proxy_that_is_none_of_the_web_is_not_asked(work, monkeypatch):
+    monkeypatch.setenv("no_proxy", "")
+    monkeypatch.setenv("http_proxy", "data://proxy")  # urllib takes the address for the data
+    assert "unknown url type: data" in refusal(work, Copy("http://a.invalid/x,a.zip"))
+
+
+def test_a_file_that_nothing_vouches_for_is_warned_of(mirror, work, caplog):
+    fetch(work, Copy(mirror.give("a.csv", BODY, chunked=True)))
+    fetch(work, Copy(mirror.give("b.csv", BODY, length=False), SHA256))
+    fetch(work, Copy(mirror.give("c.csv", BODY)))
+    assert not caplog.text
+    fetch(work, Copy(mirror.give("d.csv", BODY, length=False)))
+    assert "d.csv: the server does not say how long it is" in caplog.text
+
+
 @pytest.mark.parametrize("scheme", ["file", "ftp", "data"])
 def test_only_web_addresses_are_opened(work, tmp_path, scheme):
     (tmp_path / "a.zip").write_bytes(BODY)
@@ -289,6 +330,25 @@ def test_what_the_caller_does_not_accept_is_refused_and_leaves_nothing(mirror, w
     said = refusal(work, Copy(mirror.give("a.zip", BODY)), accept=accept)
     assert "a.zip: it holds no patches" in said
     assert left(work) == []
+
+
+@pytest.mark.parametrize("error", [TypeError, RecursionError])
+def test_what_makes_the_caller_fail_is_not_kept(mirror, work, error):
+    def accept(file):
+        raise error("it fails")
+
+    with pytest.raises((error, OSError), match="it fails"):
+        fetch(work, Copy(mirror.give("a.zip", BODY)), accept=accept)
+    assert left(work) == []
+
+
+def test_what_the_disk_refuses_is_kept(mirror, work):
+    def accept(file):
+        raise PermissionError("no room")
+
+    with pytest.raises(PermissionError):
+        fetch(work, Copy(mirror.give("a.zip", BODY)), accept=accept)
+    assert left(work)
 
 
 def test_a_full_disk_is_said_before_anything_is_written(mirror, work, monkeypatch):

@@ -116,6 +116,42 @@ def test_a_board_without_records_is_removed(tmp_path):
     assert not list(tmp_path.rglob("leaderboard.*"))
 
 
+@pytest.mark.parametrize(
+    ("part", "fields"),
+    [
+        ("data", {"name": "../../elsewhere"}),
+        ("data", {"name": ".."}),
+        ("data", {"name": "/tmp"}),
+        ("data", {"split": "."}),
+        ("data", {"split": ""}),
+        ("data", {"split": "a\\b"}),
+        ("protocol", {"name": "toy/../../verification"}),
+        ("protocol", {"name": "../verification"}),
+    ],
+)
+def test_no_name_leads_out_of_the_results(tmp_path, part, fields):
+    (record,) = measured()
+    bad = getattr(record, part).model_copy(update=fields)
+    with pytest.raises(ValueError, match="can't be kept under"):
+        results.save(tmp_path / "results", record.model_copy(update={part: bad}))
+    assert not list(tmp_path.rglob("*"))
+
+
+def test_a_record_that_was_changed_leads_no_table_out_of_the_results(tmp_path):
+    (record,) = measured()
+    file = results.save(tmp_path / "results", record)
+    file.write_text(file.read_text().replace('"toy-data"', '"../../elsewhere"'))
+    with pytest.raises(ValueError, match="can't be kept under"):
+        leaderboard.write(tmp_path / "results")
+    assert [found.name for found in tmp_path.iterdir()] == ["results"]
+
+
+def test_names_of_data_and_splits_may_have_signs(tmp_path):
+    (record,) = measured(dataset=toy_dataset(name="toy+generated-tasks", split="a+b_c.2@m50"))
+    folder = tmp_path / "toy/toy+generated-tasks/a+b_c.2@m50/verification"
+    assert results.place(tmp_path, record) == folder / "mean.json"
+
+
 def test_percent_stands_only_in_the_table_to_read():
     one = board(*measured(score=0.123456789))
     assert cells(one)[0]["verification/ap"] == "0.123456789"

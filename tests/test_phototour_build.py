@@ -610,6 +610,10 @@ def with_an_official_name(book, model, folder):
     return {"out": folder / "liberty", "model": model}
 
 
+def with_an_official_name_in_capitals(book, model, folder):
+    return {"model": model, "name": "Liberty"}
+
+
 BAD = {
     without_images: "no images in .*empty",
     with_a_file_for_a_folder: "a.png is not a folder",
@@ -618,17 +622,18 @@ BAD = {
     with_images_of_nothing: "3 images in .*flat can't be put together",
     with_a_model_of_other_images: "4 of 4 images of .*sparse are not in .*other: a.png and others",
     with_images_of_another_size: "d.png is 640 x 480 pixels, for the model it is 320 x 240",
-    with_no_model: "is no sparse model",
+    with_no_model: "is no sparse model.*--model FOLDER",
     with_a_model_cut_off: "binary can't be read, it is cut off or damaged",
     with_a_model_without_points: "bare has no point that two images see",
-    with_no_database: "database.db is not there",
+    with_no_database: "database.db is not there.*--set database=FILE",
     with_text_for_a_database: "can't be read as a database",
     with_a_database_of_other_images: "other.db has no keypoints of a.png",
     with_a_database_of_other_keypoints: "moved.db and .*sparse have different keypoints of a.png",
-    with_detected_frames_that_nobody_knows: "no scale and no direction",
-    with_unknown_frames: "'upright': give detected or projected",
-    with_too_small_a_cap: "max_patches is 2: too few",
+    with_detected_frames_that_nobody_knows: "no scale and no direction.*--set database=FILE",
+    with_unknown_frames: "'upright': give --set frames=detected or frames=projected",
+    with_too_small_a_cap: "max_patches is 2: too few.*--set max-patches",
     with_an_official_name: "'liberty' can't name a scene",
+    with_an_official_name_in_capitals: "'Liberty' can't name a scene",
 }
 
 

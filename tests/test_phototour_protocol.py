@@ -242,6 +242,102 @@ def test_a_set_can_say_its_name(three):
         phototour(data=root)
 
 
+@pytest.mark.parametrize("name", ["phototour", "phototour-", "../phototour-x", "phototour-a/b", 3])
+def test_a_name_that_is_not_ones_own_is_refused(three, name):
+    root, _ = three
+    (root / "dataset.json").write_text(json.dumps({"name": name}))
+    with pytest.raises(ValueError, match=r"Three.dataset.json names the set"):
+        phototour(data=root)
+
+
+def test_the_name_of_a_folder_is_reduced_to_plain_letters(tmp_path):
+    made_scene(tmp_path / "My Säts" / "a b")
+    dataset = phototour(data=tmp_path / "My Säts").dataset
+    assert dataset.name == "phototour-my_s_ts"
+    assert dataset.split.startswith("1-scenes-")
+
+
+def test_a_linked_scene_has_the_name_of_its_link(tmp_path):
+    made_scene(tmp_path / "elsewhere" / "mean")
+    root = tmp_path / "set"
+    root.mkdir()
+    (root / "town").symlink_to(tmp_path / "elsewhere" / "mean")
+    assert list(phototour(data=root).cells) == ["town"]
+    (root / "town").rename(root / "mean")
+    with pytest.raises(ValueError, match="can't be called 'mean'"):
+        phototour(data=root)
+
+
+def test_the_official_size_is_that_of_the_name_of_the_link(tmp_path, monkeypatch):
+    official(monkeypatch, liberty=40)
+    made_scene(tmp_path / "elsewhere" / "liberty")
+    (tmp_path / "set").mkdir()
+    link = tmp_path / "set" / "town"
+    link.symlink_to(tmp_path / "elsewhere" / "liberty")
+    assert phototour(data=tmp_path / "set").dataset.name == "phototour-set"
+    link.rename(tmp_path / "set" / "liberty")
+    assert phototour(data=tmp_path / "set").dataset.name == "phototour"
+
+
+def test_one_scene_under_two_names_is_refused(three):
+    root, _ = three
+    (root / "d").symlink_to(root / "a")
+    with pytest.raises(ValueError, match="a and d are one scene"):
+        phototour(data=root)
+    assert list(phototour(data=root, split="b+d").cells) == ["b", "d"]
+
+
+def test_names_that_differ_in_case_alone_are_refused(three):
+    root, _ = three
+    (root / "c").rename(root / "A")
+    with pytest.raises(ValueError, match="A and a are one scene"):
+        phototour(data=root)
+
+
+def test_the_second_detector_is_left_out_unless_asked_for(tmp_path, caplog):
+    for name in ("liberty", "Liberty_harris", "yosemite_harris"):
+        made_scene(tmp_path / name)
+    with caplog.at_level(logging.INFO):
+        assert list(phototour(data=tmp_path).cells) == ["liberty", "yosemite_harris"]
+        assert list(snn(data=tmp_path).cells) == ["liberty", "yosemite_harris"]
+    assert "Liberty_harris left out" in caplog.text
+    asked = phototour(data=tmp_path, split="liberty+Liberty_harris")
+    assert list(asked.cells) == ["Liberty_harris", "liberty"]
+
+
+def test_sources_do_not_depend_on_case(tmp_path):
+    made_scene(tmp_path / "Liberty")
+    found = phototour(data=tmp_path).cells["Liberty"]
+    assert {"phototour/Liberty", "phototour/liberty", "phototour/liberty_harris"} <= found
+
+
+def test_a_scene_that_says_its_name_is_a_source_of_that_name(three):
+    root, _ = three
+    (root / "a" / "dataset.json").write_text(json.dumps({"name": "phototour-castle"}))
+    protocol = phototour(data=root)
+    assert protocol.dataset.name == "phototour-three"
+    assert {"phototour/a", "phototour/castle"} <= protocol.cells["a"]
+    assert "phototour/castle" not in protocol.cells["b"]
+
+
+def test_a_list_that_stands_in_for_that_of_the_papers_is_named(three, caplog):
+    phototour(data=three[0], pairs=TEST)
+    phototour()
+    assert "papers" not in caplog.text
+    phototour(data=three[0])
+    assert f"tested is {TEST} of a, {TEST} of b, {TEST} of c" in caplog.text
+
+
+def test_only_the_list_of_the_papers_has_no_suffix(tmp_path):
+    made_scene(tmp_path / "set" / "a", pairs={PAPERS: made_pairs(np.arange(40) // 2, 100_000)})
+    file = tmp_path / "set" / "a" / PAPERS
+    assert phototour(data=tmp_path / "set").dataset.split == "a"
+    few = "".join(file.read_text().splitlines(keepends=True)[:50])
+    file.with_suffix(".csv").write_text(few)
+    other = phototour(data=tmp_path / "set", pairs=file.with_suffix(".csv").name)
+    assert other.dataset.split == "a@m50_100000_100000_0.csv"
+
+
 def test_a_split_is_a_choice_of_scenes(three):
     root, _ = three
     protocol = phototour(data=root, split="c+a")
@@ -286,7 +382,7 @@ def test_the_hash_of_the_data_covers_the_pairs(three):
 def test_both_detectors_of_one_place_are_one_source(tmp_path):
     for name in ("liberty", "liberty_harris", "town"):
         made_scene(tmp_path / name)
-    found = cells(open_scenes(tmp_path, None))
+    found = cells(open_scenes(tmp_path, "liberty+liberty_harris+town"))
     both = {"phototour/liberty", "phototour/liberty_harris"}
     assert found["liberty"] == found["liberty_harris"] == both
     assert "phototour/town" in found["town"]

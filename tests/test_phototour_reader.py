@@ -86,8 +86,8 @@ def test_pairs_are_read(tmp_path):
 
 def test_the_largest_list_stands_in_for_that_of_the_papers(tmp_path):
     point = np.arange(40) // 2
-    names = ("m50_9_9_0.txt", "m50_10_10_0.txt", "m50_99_99_1.txt")
-    made_scene(tmp_path / "scene", pairs={name: made_pairs(point, 10) for name in names})
+    lengths = {"m50_9_9_0.txt": 9, "m50_10_10_0.txt": 10, "m50_99_99_1.txt": 99}
+    made_scene(tmp_path / "scene", pairs={k: made_pairs(point, n) for k, n in lengths.items()})
     scene = read_scene(tmp_path / "scene")
     assert read_pairs(scene).file.name == "m50_10_10_0.txt"
     assert read_pairs(scene, "m50_9_9_0.txt").file.name == "m50_9_9_0.txt"
@@ -264,6 +264,11 @@ def test_tiles_are_sorted_by_number(tmp_path):
     np.testing.assert_array_equal(read_all(tmp_path / "scene"), patches)
 
 
+def last(text, line):
+    """The text with another last line."""
+    return text[: text.rindex("\n", 0, -1) + 1] + line + "\n"
+
+
 def edited(folder, name, change):
     file = folder / name
     file.write_text(change(file.read_text()))
@@ -284,12 +289,18 @@ def edited(folder, name, change):
         ("info.txt", lambda t: "\N{SNOWMAN} 0\n" + t, ValueError, "line 1 of 41"),
         (TEST, lambda t: t[:-5], ValueError, r"line 60 of 60: .* are not 6 numbers"),
         (TEST, lambda t: "1 0\n" * 60, ValueError, r"line 1 of 60: b'1 0' are not 5 numbers"),
-        (TEST, lambda t: t + "40 20 0 1 0 0\n", ValueError, r"line 61: patches \[40, 1\].* has 40"),
-        (TEST, lambda t: t + "-1 19 0 1 0 0\n", ValueError, r"line 61: patches \[-1, 1\]"),
-        (TEST, lambda t: t + "3 1 0 1 7 0\n", ValueError, r"points \[1, 7\], in info.txt \[1, 0\]"),
+        (TEST, lambda t: last(t, "40 2 0 1 0 0"), ValueError, r"line 60: patches \[40, 1\]"),
+        (TEST, lambda t: last(t, "-1 19 0 1 0 0"), ValueError, r"line 60: patches \[-1, 1\]"),
+        (TEST, lambda t: last(t, "3 1 0 1 7 0"), ValueError, r"points \[1, 7\], in .* \[1, 0\]"),
         (TEST, lambda t: "0 0 0 1 0 0\n" * 60, ValueError, "60 matches among 60 pairs"),
         (TEST, lambda t: "0 0 0 2 1 0\n" * 60, ValueError, "0 matches among 60 pairs"),
-        (TEST, lambda t: t[: t.rindex("\n", 0, -1) + 1], ValueError, "has 59 of 60 lines"),
+        (TEST, lambda t: t[: t.rindex("\n", 0, -1) + 1], ValueError, "59 lines, .* says 60"),
+        (TEST, lambda t: t + t[: t.index("\n") + 1], ValueError, "61 lines, .* says 60"),
+        (TEST, lambda t: "\n\n" + last(t, "40 20 0 1 0 0"), ValueError, "line 62: patches"),
+        (TEST, lambda t: "\n \n" + last(t, "3 1 0 1 7 0"), ValueError, "line 62: patches"),
+        (TEST, lambda t: "\n" + last(t, "0.5 0 0 1 0 0"), ValueError, "line 61: 0.5"),
+        ("info.txt", lambda t: "1_" + t, ValueError, "can't be read as numbers"),
+        ("info.txt", lambda t: "\n" + t[:-3], ValueError, "line 41 of 41: b'19' are not 2"),
         ("interest.txt", lambda t: t[: t.rindex("\n", 0, -1)], ValueError, "39 lines"),
         ("interest.txt", lambda t: t[:-10], ValueError, "line 40 of 40"),
         ("interest.txt", lambda t: "0.5" + t[1:], ValueError, "line 1: 0.5"),
@@ -318,6 +329,14 @@ def test_a_list_of_pairs_that_is_not_there_is_answered_with_those_that_are(tmp_p
     made_scene(tmp_path / "scene")
     with pytest.raises(FileNotFoundError, match=f"m50_1_1_0.txt is missing; .* has {TEST}"):
         read_pairs(read_scene(tmp_path / "scene"), "m50_1_1_0.txt")
+
+
+@pytest.mark.parametrize("name", ["", "..", "../other/m50_1_1_0.txt", "below/" + TEST, "a\\b"])
+def test_a_list_of_pairs_is_a_plain_file_name(tmp_path, name):
+    made_scene(tmp_path / "scene")
+    (tmp_path / "scene" / "below").mkdir()
+    with pytest.raises(ValueError, match="give the plain name"):
+        read_pairs(read_scene(tmp_path / "scene"), name)
 
 
 @settings(max_examples=40, deadline=None)
@@ -351,6 +370,12 @@ def test_what_does_not_fit_is_not_written(tmp_path, patches, pairs, message):
     with pytest.raises(ValueError, match=message):
         write_scene(tmp_path / "scene", iter(patches), np.arange(4), np.zeros((4, 5)), pairs)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_second_column_of_info_is_written(tmp_path):
+    rest = [made_patches(4)], np.arange(4), np.zeros((4, 5)), {}
+    write_scene(tmp_path / "scene", *rest, second=np.array([3, 1, 2, 0]))
+    assert (tmp_path / "scene" / "info.txt").read_text() == "0 3\n1 1\n2 2\n3 0\n"
 
 
 def test_nothing_is_written_over(tmp_path):

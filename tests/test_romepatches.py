@@ -1,5 +1,6 @@
 """RomePatches: the official files in every order of axes, what is refused, and the scores."""
 
+import dataclasses
 import itertools
 import json
 import shutil
@@ -169,7 +170,6 @@ def test_only_a_set_of_the_published_size_bears_its_name(folder):
     for half in ("train", "test"):
         points = np.arange(1000)
         write(folder, half, np.zeros((10000, 51, 51), np.uint8), points, np.repeat(points, 9))
-    open_set.cache_clear()
     dataset = open_set(folder).dataset
     assert dataset.name == "romepatches"
     assert dataset.sources == {"romepatches/train", "romepatches/test"}
@@ -181,7 +181,46 @@ def test_a_set_may_say_its_name(folder):
     assert open_set(folder).dataset.name == "romepatches-mine"
 
 
+@pytest.mark.parametrize(
+    ("called", "name"),
+    [("Rome; 2 é", "romepatches-rome__2__"), ("sample", "romepatches-sample-folder")],
+)
+def test_a_folder_names_a_set_by_plain_letters(tmp_path, called, name):
+    assert open_set(written(tmp_path / called)).dataset.name == name
+
+
+def test_a_set_in_a_folder_of_sets_is_found(folder, tmp_path):
+    written(tmp_path / "romepatches")
+    inner = open_set(tmp_path / "romepatches").dataset
+    assert open_set(tmp_path).dataset is inner
+
+
+def test_a_changed_file_is_read_again(folder):
+    first = open_set(written(folder)).dataset
+    assert open_set(folder).dataset is first
+    written(folder, grey(7))
+    assert open_set(folder).dataset.sha256 != first.sha256
+    (folder / "dataset.json").write_text(json.dumps({"name": "romepatches-mine"}))
+    assert open_set(folder).dataset.name == "romepatches-mine"
+
+
 # ---- what is refused
+
+
+@pytest.mark.parametrize("body", ["{", "[]", "{}", "", "[" * 100_000])
+def test_a_damaged_dataset_json_is_named(folder, body):
+    file = written(folder) / "dataset.json"
+    file.write_text(body)
+    assert f"{file} does not say what set this is" in refusal(folder)
+
+
+@pytest.mark.parametrize(
+    "name", ["romepatches", "hpatches", "romepatches-", "romepatches-../x", "romepatches-x\n", 5]
+)
+def test_a_name_that_is_another_set_s_or_leads_elsewhere_is_refused(folder, name):
+    file = written(folder) / "dataset.json"
+    file.write_text(json.dumps({"name": name}))
+    assert f"{file} gives the name {name!r}" in refusal(folder)
 
 
 def test_missing_files_are_named(folder):
@@ -371,6 +410,12 @@ def test_without_ties_the_step_sum_is_the_usual_one():
     ranking = rank(rng.random(500) < 0.2, rng.random(500))
     wanted = average_precision(ranking)
     assert retrieval.step_average_precision(ranking) == pytest.approx(wanted, abs=1e-12)
+
+
+def test_hits_by_chance_are_refused_by_the_step_sum():
+    ranking = rank(np.array([True, False]), np.array([0.1, 0.2]))
+    with pytest.raises(ValueError, match="squared_hits"):
+        retrieval.step_average_precision(dataclasses.replace(ranking, squared_hits=ranking.hits))
 
 
 # ---- the sample, and the laws

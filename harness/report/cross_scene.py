@@ -2,16 +2,15 @@
 
 import csv
 import io
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from harness import results
 from harness.metrics import lower_is_better
-from harness.report.leaderboard import MISSING, Board, boards, replace
+from harness.report.leaderboard import MISSING, UNKNOWN, Board, Texts, footnotes, mark, must_agree
 from harness.results import Record
 
 MEAN = "mean"
@@ -21,7 +20,7 @@ MEAN = "mean"
 class Cell:
     """One score: trained on the first, tested on the second."""
 
-    train: str  # "" where the model saw none of the scenes, "liberty+notredame" where it saw two
+    train: str  # "" where the model saw no scene, "liberty+notredame" where two; UNKNOWN
     test: str
     model: str
     value: float
@@ -36,6 +35,7 @@ class Row:
     dim: str
     cells: tuple[Cell | None, ...]  # in the order of the columns; None was not measured
     mean: Cell | None  # there if all cells are
+    mark: str = ""  # of a model, as the leaderboard has it
 
 
 @dataclass(frozen=True)
@@ -44,30 +44,25 @@ class Table:
 
     protocol: str
     metric: str
-    scenes: tuple[str, ...]
+    scenes: tuple[str, ...]  # that are tested
+    learned: tuple[str, ...]  # these, and what else the models of families were trained on
     families: tuple[Row, ...]  # best mean first
     others: tuple[Row, ...]
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """Train and test scene of the families' columns, as papers order them: by test scene."""
-        return [(a, b) for b in self.scenes for a in self.scenes if a != b]
+        return [(a, b) for b in self.scenes for a in self.learned if a != b]
 
 
-def write(root: Path) -> list[Path]:
-    """Make the tables below a folder of results again, beside the leaderboards they belong to.
+def texts_of(board: Board) -> Texts:
+    """What the files `cross_scene.csv` and `cross_scene.md` of a board hold, if it has cells.
 
-    They are `cross_scene.csv` and `cross_scene.md`; the same records, the same bytes.
+    Raises:
+        ValueError: if the models of a family can't share a row.
     """
-    texts: dict[Path, str] = {}
-    for board in boards(results.load(root)):
-        found = tables(board)
-        if found:
-            folder = root / board.family / board.data / board.split
-            texts[folder / "cross_scene.csv"] = to_csv(found)
-            texts[folder / "cross_scene.md"] = to_markdown(board, found)
-    replace(root, "cross_scene.*", texts)
-    return list(texts)
+    found = tables(board)
+    return {".csv": to_csv(found), ".md": to_markdown(board, found)} if found else {}
 
 
 def tables(board: Board) -> list[Table]:
@@ -93,7 +88,7 @@ def to_csv(found: Sequence[Table]) -> str:
         ):
             for row in rows:
                 known = (table.protocol, table.metric, row.name, row.dim)
-                names = [*pairs, ("", MEAN)]
+                names = [*((train or row.mark, test) for train, test in pairs), (row.mark, MEAN)]
                 for (train, test), cell in zip(names, (*row.cells, row.mean), strict=True):
                     if cell is None:
                         values = (train, test, *[MISSING] * 4)
@@ -129,6 +124,7 @@ def table_lines(table: Table) -> Iterator[str]:
         yield ""
     if table.others:
         yield from _lines("test", table.scenes, table.others)
+    yield from footnotes({row.mark for row in table.others})
 
 
 def _lines(title: str, heads: Sequence[str], rows: Sequence[Row]) -> Iterator[str]:
@@ -136,7 +132,8 @@ def _lines(title: str, heads: Sequence[str], rows: Sequence[Row]) -> Iterator[st
     yield "|---" * 2 + "|---:" * (len(heads) + 1) + "|"
     for row in rows:
         cells = " | ".join(map(_text, (*row.cells, row.mean)))
-        yield f"| {row.name} | {row.dim} | {cells} |"
+        name = f"{row.name} {row.mark}".strip()
+        yield f"| {name} | {row.dim} | {cells} |"
 
 
 def _text(cell: Cell | None) -> str:
@@ -157,38 +154,71 @@ def _table(records: Sequence[Record]) -> Table:
     families: dict[str, list[Record]] = defaultdict(list)
     others = []
     for record in records:
-        if len(record.data.refused) == 1:
+        if len(_learned(record)) == 1:
             families[_family(record)].append(record)
         else:
             cells = tuple(_cell(record, scene, metric) for scene in scenes)
             mean = _cell(record, first.protocol.headline.rpartition("/")[0], metric)
-            others.append(Row(record.model.name, _dim(record), cells, mean))
+            others.append(Row(record.model.name, _dim(record), cells, mean, mark([record])))
+    seen = {scene for members in families.values() for one in members for scene in _learned(one)}
+    learned = (*scenes, *sorted(seen - set(scenes)))
+    pairs = [(a, b) for b in scenes for a in learned if a != b]
     rows = []
     for name, members in families.items():
-        if len(members) == len({record.data.refused[0] for record in members}):
-            rows.append(_row(name, members, scenes, metric))
+        if len(members) == len({_learned(one)[0] for one in members}):
+            _must_be_alike(members)
+            rows.append(_row(name, members, pairs, metric))
         else:  # two models of one family learned the same scene: neither stands for it
-            rows += [_row(one.model.name, [one], scenes, metric) for one in members]
+            rows += [_row(one.model.name, [one], pairs, metric) for one in members]
     ordered = (_best_first(part, metric) for part in (rows, others))
-    return Table(first.protocol.name, metric, scenes, *ordered)
+    return Table(first.protocol.name, metric, scenes, learned, *ordered)
 
 
-def _row(name: str, members: Sequence[Record], scenes: Sequence[str], metric: str) -> Row:
-    learned = {record.data.refused[0]: record for record in members}
+def _row(
+    name: str, members: Sequence[Record], pairs: Sequence[tuple[str, str]], metric: str
+) -> Row:
+    of_scene = {_learned(record)[0]: record for record in members}
     cells = tuple(
-        _cell(learned[train], test, metric) if train in learned else None
-        for test in scenes
-        for train in scenes
-        if train != test
+        _cell(of_scene[train], test, metric) if train in of_scene else None for train, test in pairs
     )
     return Row(name, _dim(members[0]), cells, _mean(name, cells))
+
+
+def _must_be_alike(members: Sequence[Record]) -> None:
+    """A family is one method, run in one way: its models differ in their training only.
+
+    Raises:
+        ValueError: if not; says which two models differ, and in what.
+    """
+    first = members[0]
+    for one in members[1:]:
+        for field in ("dim", "distance", "code"):
+            its, theirs = getattr(one.model, field), getattr(first.model, field)
+            must_agree(one, first, f"model {field}", its, theirs)
+        for field in type(one.environment).model_fields:
+            its, theirs = getattr(one.environment, field), getattr(first.environment, field)
+            must_agree(one, first, f"environment {field}", its, theirs)
+
+
+def _learned(record: Record) -> list[str]:
+    """Scenes of the tested kind that a model was trained on, whether they are tested or not.
+
+    One that is not tested is called after its source: "yosemite" after "phototour/yosemite" where
+    the protocol is PhotoTour's. A cell may bear another name than its source ("liberty_harris").
+    """
+    kind = re.split(r"[/+]", record.protocol.name)[0]
+    sources = [source.split("/") for source in record.model.trained_on or ()]
+    scenes = [parts[1] for parts in sources if len(parts) > 1 and parts[0] == kind]
+    refused = record.data.refused
+    return list(dict.fromkeys([*refused, *scenes] if len(scenes) > len(refused) else refused))
 
 
 def _family(record: Record) -> str:
     """What models share that differ in their training: "net", "net.*-v2" of "net.liberty-v2"."""
     family, dot, tag = record.model.name.partition(".")
     for source in record.model.trained_on or ():
-        tag = tag.replace(source.rpartition("/")[2], "*")
+        scene = re.escape(source.rpartition("/")[2])
+        tag = re.sub(rf"(?<![^._-]){scene}(?![^._-])", "*", tag)
     return f"{family}{dot}{tag}".removesuffix(".*")
 
 
@@ -196,7 +226,7 @@ def _cell(record: Record, test: str, metric: str) -> Cell | None:
     name = f"{test}/{metric}"
     if name not in record.scores:
         return None
-    train = "+".join(record.data.refused)
+    train = "+".join(_learned(record)) or (UNKNOWN if record.model.trained_on is None else "")
     return Cell(train, test, record.model.name, record.scores[name], record.intervals.get(name))
 
 

@@ -4,7 +4,7 @@ import csv
 import io
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,40 +41,50 @@ class Board:
         return sorted({record.protocol.headline for row in self.rows for record in row})
 
 
-def write(root: Path) -> list[Path]:
-    """Make every leaderboard below a folder of results again; the same records, the same bytes.
+Texts = Mapping[str, str]  # by the end of a file's name: ".csv", ".md"
+
+
+def write(root: Path, more: Mapping[str, Callable[[Board], Texts]] | None = None) -> list[Path]:
+    """Make every table below a folder of results again; the same records, the same bytes.
 
     Each is kept beside its records, as `leaderboard.csv` and `leaderboard.md`; one that has no
     records any more is removed.
 
+    Args:
+        root: the folder of results.
+        more: tables that boards have besides, by the name of their files.
+
     Raises:
-        ValueError: if records of one board can't be compared; the other boards are written.
+        ValueError: if records of one table can't be compared; the other tables are written.
     """
+    kinds = {"leaderboard": texts_of, **(more or {})}
     texts: dict[Path, str] = {}
-    kept, faults = [], []
+    kept: set[Path] = set()
+    faults: dict[str, None] = {}  # in order; a faulty board is one fault of all its tables
     for key, records in _groups(results.load(root)).items():
-        folder = root.joinpath(*key)
-        files = [folder / name for name in ("leaderboard.csv", "leaderboard.md")]
-        try:
-            board = _board(key, records)
-        except ValueError as error:
-            faults.append(str(error))
-            kept += files
-            continue
-        texts |= dict(zip(files, (to_csv(board), to_markdown(board)), strict=True))
-    replace(root, "leaderboard.*", texts, kept)
+        for kind, make in kinds.items():
+            try:
+                folder = results.folder_of(root, *key)
+                made = make(_board(key, records))
+            except ValueError as error:
+                faults[str(error)] = None
+                kept |= set(root.joinpath(*key).glob(f"{kind}.*"))
+                continue
+            texts |= {folder / f"{kind}{end}": text for end, text in made.items()}
+    for kind in kinds:
+        for file in root.rglob(f"{kind}.*"):
+            if file not in texts and file not in kept:
+                file.unlink()
+    for file, text in texts.items():
+        atomic.write_text(file, text)
     if faults:
         raise ValueError("; ".join(faults))
     return list(texts)
 
 
-def replace(root: Path, pattern: str, texts: Mapping[Path, str], kept: Sequence[Path] = ()) -> None:
-    """Write tables, and remove those of this pattern that are neither written nor kept."""
-    for file in root.rglob(pattern):
-        if file not in texts and file not in kept:
-            file.unlink()
-    for file, text in texts.items():
-        atomic.write_text(file, text)
+def texts_of(board: Board) -> Texts:
+    """What the files of a leaderboard hold."""
+    return {".csv": to_csv(board), ".md": to_markdown(board)}
 
 
 def boards(records: Iterable[Record]) -> list[Board]:
@@ -111,7 +121,7 @@ def to_csv(board: Board) -> str:
     lines.writerow([*facts, *board.columns, *ends, *hashes])
     for row in board.rows:
         model, scores, intervals = row[0].model, _scores(row), _intervals(row)
-        seen = {SEEN: "yes", UNKNOWN: "unknown"}.get(_mark(row), "no")
+        seen = {SEEN: "yes", UNKNOWN: "unknown"}.get(mark(row), "no")
         known = (model.name, model.dim, model.distance, seen, model.weights or MISSING)
         values = [repr(scores[name]) if name in scores else MISSING for name in board.columns]
         for name in bounds:
@@ -141,10 +151,17 @@ def to_markdown(board: Board) -> str:
 def headline_table(board: Board) -> list[str]:
     """The headlines of every model, in percent, as lines of Markdown."""
     lines = _table(board, board.headlines)
-    marks = {_mark(row) for row in board.rows}
-    for mark, meaning in MEANINGS.items():
-        lines += ["", f"{mark} {meaning}"] if mark in marks else []
-    return lines
+    return [*lines, *footnotes({mark(row) for row in board.rows})]
+
+
+def footnotes(marks: Set[str]) -> list[str]:
+    """What marks mean, as lines of Markdown below a table."""
+    return [
+        line
+        for sign, meaning in MEANINGS.items()
+        if sign in marks
+        for line in ("", f"{sign} {meaning}")
+    ]
 
 
 def _table(board: Board, columns: list[str]) -> list[str]:
@@ -152,13 +169,14 @@ def _table(board: Board, columns: list[str]) -> list[str]:
     heads = [name.removeprefix(f"{common}/") for name in columns]
     lines = [f"| model | dim | {' | '.join(heads)} |", "|---" * 2 + "|---:" * len(columns) + "|"]
     for row in board.rows:
-        name = f"{row[0].model.name} {_mark(row)}".strip()
+        name = f"{row[0].model.name} {mark(row)}".strip()
         cells = [_cell(row, column) for column in columns]
         lines.append(f"| {name} | {_dim(row[0])} | {' | '.join(cells)} |")
     return lines
 
 
-def _mark(row: tuple[Record, ...]) -> str:
+def mark(row: Sequence[Record]) -> str:
+    """What is to be said of a model's training beside its name; "" where it is above suspicion."""
     if any(record.data.seen_in_training for record in row):
         return SEEN
     return UNKNOWN if row[0].model.trained_on is None else ""
@@ -242,10 +260,19 @@ def _comparable(records: list[Record]) -> list[Record]:
             both = zip(mine.model_dump().items(), its.model_dump().values(), strict=True)
             pairs += [(row, f"{part} {field}", a, b) for (field, a), b in both]
         for other, what, a, b in pairs:
-            if a != b:
-                raise ValueError(
-                    f"{one.model.name} ({one.protocol.name}) and {other.model.name}"
-                    f" ({other.protocol.name}) can't share a table on {one.data.name}, split"
-                    f" {one.data.split}: {what} is {a} and {b}; evaluate again what is out of date"
-                )
+            must_agree(one, other, what, a, b)
     return records
+
+
+def must_agree(one: Record, other: Record, what: str, a: object, b: object) -> None:
+    """Refuse two records that differ in something: `a` is that of the first, `b` of the other.
+
+    Raises:
+        ValueError: if they do; says in what.
+    """
+    if a != b:
+        raise ValueError(
+            f"{one.model.name} ({one.protocol.name}) and {other.model.name}"
+            f" ({other.protocol.name}) can't share a table on {one.data.name}, split"
+            f" {one.data.split}: {what} is {a} and {b}; evaluate again what is out of date"
+        )

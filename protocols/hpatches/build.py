@@ -22,8 +22,8 @@ from jaxtyping import UInt8
 from harness import atomic
 from harness.atomic import placing
 from protocols.hpatches import frames, png, tasks
-from protocols.hpatches.detect import CONTRAST, MAGNIFICATION, detect
-from protocols.hpatches.frames import NOISE, Frames, Maps
+from protocols.hpatches.detect import CONTRAST, detect
+from protocols.hpatches.frames import MAGNIFICATION, NOISE, Frames, Maps
 from protocols.hpatches.sampling import SIDE, patches
 from protocols.hpatches.sequences import IMAGES, Homography, find, read_grey
 
@@ -71,7 +71,7 @@ class Report:
             cells += [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
             lines.append("  ".join(cells))
         median = ", ".join(f"{noise} {overlap:.2f}" for noise, overlap in self.overlap.items())
-        lines += ["", f"median overlap of a region with its jittered self: {median}"]
+        lines += ["", f"median overlap of what was detected with its jittered self: {median}"]
         lines += [f"passed over, no images in it: {folder}" for folder in self.passed_over]
         return "\n".join(lines)
 

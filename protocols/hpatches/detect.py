@@ -6,10 +6,9 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float32, UInt8
 
-from protocols.hpatches.frames import Frames
+from protocols.hpatches.frames import MAGNIFICATION, Frames
 from protocols.hpatches.sampling import smooth
 
-MAGNIFICATION = 5.0  # half a side of the region over the detected scale, as in HPatches
 SMALLEST = 1.6  # scale in pixels: HPatches has no regions below 16 x 16 pixels
 CAMERA = 0.5  # blur that an image has already, in pixels, as Lowe (2004) assumes
 CONTRAST = 2.0  # grey values, of the difference of neighbouring scales

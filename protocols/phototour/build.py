@@ -40,7 +40,6 @@ import cv2
 import numpy as np
 from jaxtyping import Int, UInt8
 
-from harness import atomic
 from harness.atomic import placing
 from protocols.hpatches.frames import Frames
 from protocols.hpatches.sequences import read_grey
@@ -59,6 +58,7 @@ LISTS = (100_000, 500_000)  # pairs of the official lists: to test, to train
 COMPARED = 2000  # pairs of each kind, for the mean correlation
 KEPT = "colmap"  # the folder of the reconstruction in that of the scene
 HOW = ("detected", "projected")
+NAMES = (MEAN, *OFFICIAL)  # that no scene may have, in capitals neither
 MATCHES, NON_MATCHES, MIXED = range(1, 4)  # streams of random numbers; 0 is the selection's
 
 log = logging.getLogger(__name__)
@@ -155,7 +155,7 @@ def build(
         FileExistsError: if there is something in `out`.
     """
     if frames not in (None, *HOW):
-        raise ValueError(f"frames is {frames!r}: give {' or '.join(HOW)}")
+        raise ValueError(f"frames is {frames!r}: give --set frames={' or frames='.join(HOW)}")
     out = out.absolute()
     name = out.name if name is None else name
     _check_place(out, name)
@@ -231,11 +231,10 @@ def build(
         interest = np.stack([reference, squares.x, squares.y, direction, scale], 1)
         batches = (np.asarray(pixels[i : i + TILE]) for i in range(0, len(pixels), TILE))
         with placing(out) as folder:
-            write_scene(folder, batches, chosen.point, interest, lists, about=about)
             # Officially the second number is not used. Here it says which image a patch is from,
             # and so what x and y of interest.txt count pixels of.
-            lines = zip(chosen.point.tolist(), chosen.image.tolist(), strict=True)
-            atomic.write_text(folder / "info.txt", "".join(f"{p} {i}\n" for p, i in lines))
+            second = chosen.image
+            write_scene(folder, batches, chosen.point, interest, lists, second=second, about=about)
             if model is None:
                 shutil.copytree(work, folder / KEPT, ignore=shutil.ignore_patterns(LOCK))
     if model is None:
@@ -245,7 +244,7 @@ def build(
 
 def _check_place(out: Path, name: str) -> None:
     for what in (name, out.name):
-        if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*", what) or what in (MEAN, *OFFICIAL):
+        if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*", what) or what.lower() in NAMES:
             raise ValueError(
                 f"{what!r} can't name a scene: give letters, digits and any of _ . -, and no name"
                 " of an official scene"

@@ -56,7 +56,10 @@ def largest(seen: Observations) -> Int[np.ndarray, " n"]:
 def frames_detected(seen: Observations) -> Frames:
     """Patches as the detector found them in each image."""
     if seen.keypoint is None:
-        raise ValueError("no scale and no direction of the keypoints is known: give their database")
+        raise ValueError(
+            "no scale and no direction of the keypoints is known: give --set database=FILE, or"
+            " --set frames=projected"
+        )
     return _frames(seen.detected, MAGNIFICATION * seen.keypoint)
 
 

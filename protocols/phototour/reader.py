@@ -71,8 +71,12 @@ class Pairs:
         return sha256(self.a, self.b, self.match)
 
 
-def read_scene(folder: Path) -> Scene:
+def read_scene(folder: Path, name: str | None = None) -> Scene:
     """Find a scene's patches and the point of each; every tile's header and length is checked.
+
+    Args:
+        folder: of the scene.
+        name: of the scene; that of the folder, links followed, where None.
 
     Raises:
         FileNotFoundError: if info.txt or a tile is missing.
@@ -94,7 +98,8 @@ def read_scene(folder: Path) -> Scene:
     interest = folder / "interest.txt"
     if interest.is_file() and (count := _lines(interest)) != len(point):
         raise ValueError(f"{interest} has {count} lines, and {lines}: one is cut off; {AGAIN}")
-    return Scene(folder.resolve().name, folder, point, tuple(_tile(file) for file in files))
+    name = folder.resolve().name if name is None else name
+    return Scene(name, folder, point, tuple(_tile(file) for file in files))
 
 
 def read_pairs(scene: Scene, name: str | None = None) -> Pairs:
@@ -102,27 +107,35 @@ def read_pairs(scene: Scene, name: str | None = None) -> Pairs:
 
     Raises:
         FileNotFoundError: if there is no such list.
-        ValueError: if the list is cut off, or does not fit info.txt.
+        ValueError: if the name has a folder in it, or the list is not as long as its name says,
+            or does not fit info.txt.
     """
-    file = scene.folder / (name or _largest(scene.folder))
+    if name is not None and (name in ("", ".", "..") or re.search(r"[/\\\0]", name)):
+        raise ValueError(
+            f"pairs is {name!r}: give the plain name of a file in the scene's folder, as {TEST}"
+        )
+    file = scene.folder / (_largest(scene.folder) if name is None else name)
     if not file.is_file():
         others = ", ".join(sorted(other.name for other in scene.folder.glob("m50_*.txt")))
         raise FileNotFoundError(f"{file} is missing; {scene.folder} has {others or 'no such list'}")
     column = _whole(_table(file, 5)[:, [0, 3, 1, 4]], file)
     rows, points = column[:, :2], column[:, 2:]
     named = re.fullmatch(r"m50_(\d+)_\1_\d+\.txt", file.name)
-    if named and len(rows) < int(named[1]):
-        raise ValueError(f"{file} has {len(rows)} of {named[1]} lines: it is cut off; {AGAIN}")
+    if named and len(rows) != int(named[1]):
+        raise ValueError(
+            f"{file} has {len(rows)} lines, its name says {named[1]}: it is cut off or another"
+            f" list; {AGAIN}"
+        )
     outside = np.flatnonzero(((rows < 0) | (rows >= len(scene))).any(axis=1))
     if outside.size:
         raise ValueError(
-            f"{file}, line {outside[0] + 1}: patches {rows[outside[0]].tolist()} of a scene that"
-            f" has {len(scene)} (lines of info.txt); {AGAIN}"
+            f"{file}, line {_line(file, outside[0])}: patches {rows[outside[0]].tolist()} of a"
+            f" scene that has {len(scene)} (lines of info.txt); {AGAIN}"
         )
     wrong = np.flatnonzero((scene.point[rows] != points).any(axis=1))
     if wrong.size:
         raise ValueError(
-            f"{file}, line {wrong[0] + 1}: patches {rows[wrong[0]].tolist()} show points"
+            f"{file}, line {_line(file, wrong[0])}: patches {rows[wrong[0]].tolist()} show points"
             f" {points[wrong[0]].tolist()}, in info.txt {scene.point[rows[wrong[0]]].tolist()}"
             f" ({wrong.size} of {len(rows)} pairs disagree): files of two scenes; {AGAIN}"
         )
@@ -273,10 +286,18 @@ def _lines(file: Path) -> int:
     return sum(not line.isspace() for line in file.read_bytes().splitlines() if line)
 
 
+def _line(file: Path, row: np.integer) -> int:
+    """The number of a row's line, from 1: blank lines are no rows, but editors count them."""
+    lines = enumerate(file.read_bytes().splitlines(), 1)
+    return [number for number, line in lines if line.strip()][row]
+
+
 def _fault(file: Path, text: bytes, columns: int) -> str:
     """What is wrong with a file that is no table: the first line that is unlike the first one."""
     lines = text.splitlines()
-    wanted = max(columns, len(lines[0].split()) if lines else 0)
+    if not text.strip():
+        return f"{file} is empty: {AGAIN}"
+    wanted = max(columns, len(text.lstrip().splitlines()[0].split()))
     for number, line in enumerate(lines, 1):
         fields = line.split()
         if fields and (len(fields) != wanted or not all(map(_is_number, fields))):
@@ -284,7 +305,7 @@ def _fault(file: Path, text: bytes, columns: int) -> str:
                 f"{file}, line {number} of {len(lines)}: {line[:60]!r} are not {wanted} numbers;"
                 f" the file is cut off or damaged, {AGAIN}"
             )
-    return f"{file} is empty: {AGAIN}"
+    return f"{file} can't be read as numbers: {AGAIN}"
 
 
 def _is_number(field: bytes) -> bool:
@@ -298,7 +319,8 @@ def _whole(numbers: np.ndarray, file: Path) -> Int[np.ndarray, "..."]:
     bad = np.argwhere((numbers != np.rint(numbers)) | (np.abs(numbers) > LARGEST))
     if bad.size:
         raise ValueError(
-            f"{file}, line {bad[0, 0] + 1}: {numbers[tuple(bad[0])]} can't number anything; {AGAIN}"
+            f"{file}, line {_line(file, bad[0, 0])}: {numbers[tuple(bad[0])]} can't number"
+            f" anything; {AGAIN}"
         )
     return numbers.astype(np.int64)
 

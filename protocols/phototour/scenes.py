@@ -3,8 +3,9 @@
 import hashlib
 import json
 import logging
+import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +31,8 @@ OFFICIAL = {
 MEAN = "mean"
 HARRIS = "_harris"
 LONGEST = 100  # letters of a list of scenes in the name of a folder
+MADE = re.compile(r"phototour-[\w.+-]+", re.ASCII)  # names that a dataset.json may give
+PLAIN = re.compile(r"[\w.-]+", re.ASCII)  # names that may stand in that of a folder
 
 Draws = Float[np.ndarray, " draws"]
 
@@ -49,21 +52,27 @@ def open_scenes(data: Path | None, split: str | None) -> Opened:
 
     Args:
         data: a folder of scene folders, or one of these.
-        split: names of scenes joined by "+"; all where None.
+        split: names of scenes joined by "+"; where None all, but of the two detectors of one
+            place (liberty, liberty_harris) only the first.
 
     Raises:
         FileNotFoundError: if there is no scene, or a part of one is missing.
         LookupError: if a scene of the split is not there.
-        ValueError: if a file of a scene is damaged.
+        ValueError: if a file of a scene is damaged, or two scenes are one.
     """
     root, folders = _folders(sample() if data is None else data)
-    chosen = sorted(set(split.split("+"))) if split else sorted(folders)
+    chosen = sorted(set(split.split("+"))) if split else _without_twins(root, folders)
     for name in chosen:
         if name not in folders:
             raise LookupError(f"{root}: {unknown('scenes', name, folders)}")
     if MEAN in chosen:
         raise ValueError(f"{folders[MEAN]}: a scene can't be called {MEAN!r}, as scores are")
-    scenes = tuple(read_scene(folders[name]) for name in chosen)
+    seen: dict[Path | str, str] = {}
+    for name in chosen:
+        for same in (folders[name].resolve(), name.lower()):  # links, and names in other letters
+            if seen.setdefault(same, name) != name:
+                raise ValueError(f"{root}: {seen[same]} and {name} are one scene; remove one")
+    scenes = tuple(read_scene(folders[name], name) for name in chosen)
     return Opened(_name(root, scenes), scenes)
 
 
@@ -96,7 +105,8 @@ def join(
         parts += blocks(scene, own)
     names = [scene.name for scene in opened.scenes]
     split = "+".join(names) + variant
-    if len(split) > LONGEST:
+    plain = all(map(PLAIN.fullmatch, [*names, *re.split(r"[@+]+", f"a{variant}")]))
+    if len(split) > LONGEST or not plain:
         split = f"{len(names)}-scenes-{zlib.crc32(split.encode()):08x}"
     lines = "".join(f"{name} {sha}\n" for name, sha in zip(names, truth, strict=True))
     return Dataset(
@@ -113,13 +123,19 @@ def join(
 def cells(opened: Opened) -> dict[str, frozenset[str]]:
     """The data that each scene's patches come from.
 
-    Both detectors looked at the same photographs: who learned liberty has seen liberty_harris.
+    Both detectors looked at the same photographs: who learned liberty has seen liberty_harris. A
+    folder may be called Liberty, and a scene that was built says its own name as well.
     """
-    names = {scene.name: scene.name.removesuffix(HARRIS) for scene in opened.scenes}
-    return {
-        name: frozenset({f"phototour/{place}", f"phototour/{place}{HARRIS}"})
-        for name, place in names.items()
-    }
+    found = {}
+    for scene in opened.scenes:
+        own = _recorded(scene.folder)
+        names = {scene.name} | ({own.removeprefix("phototour-")} if own else set())
+        names |= {name.lower() for name in names}
+        places = {name.removesuffix(HARRIS) for name in names}
+        found[scene.name] = frozenset(
+            f"phototour/{place}{end}" for place in places for end in ("", HARRIS)
+        )
+    return found
 
 
 def scores(
@@ -172,6 +188,18 @@ def _folders(root: Path) -> tuple[Path, dict[str, Path]]:
     return root, found
 
 
+def _without_twins(root: Path, names: Iterable[str]) -> list[str]:
+    """The names in order, without the Harris scene of a place that has another scene there."""
+    lower = {name.lower() for name in names}
+    twins = {n for n in names if n.lower().endswith(HARRIS) and n.lower()[: -len(HARRIS)] in lower}
+    if twins:
+        log.info(
+            "%s: %s left out, photographs that other scenes show too; --split chooses others",
+            root, ", ".join(sorted(twins)),
+        )  # fmt: skip
+    return sorted(set(names) - twins)
+
+
 def _has_parts(folder: Path) -> bool:
     """A scene, or what is left of one: its reader says what is missing."""
     return (folder / "info.txt").exists() or any(folder.glob("patches*.bmp"))
@@ -179,12 +207,8 @@ def _has_parts(folder: Path) -> bool:
 
 def _name(root: Path, scenes: Sequence[Scene]) -> str:
     """The name that scores are kept under: "phototour" only for scenes of the official size."""
-    about = root / "dataset.json"
-    if about.is_file():
-        try:
-            return str(json.loads(about.read_text())["name"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f'{about} should say {{"name": "..."}}: {error!r}') from error
+    if recorded := _recorded(root):
+        return recorded
     odd = [scene for scene in scenes if OFFICIAL.get(scene.name) != len(scene)]
     for scene in odd:
         if scene.name in OFFICIAL:
@@ -192,4 +216,22 @@ def _name(root: Path, scenes: Sequence[Scene]) -> str:
                 "%s has %d patches, PhotoTour's %s has %d: scores enter another table",
                 scene.folder, len(scene), scene.name, OFFICIAL[scene.name],
             )  # fmt: skip
-    return f"phototour-{root.resolve().name.lower()}" if odd else "phototour"
+    name = re.sub(r"[^a-z0-9_.+-]", "_", root.resolve().name.lower())
+    return f"phototour-{name}" if odd else "phototour"
+
+
+def _recorded(folder: Path) -> str | None:
+    """The name that a folder's dataset.json gives, if there is one."""
+    about = folder / "dataset.json"
+    if not about.is_file():
+        return None
+    try:
+        name = json.loads(about.read_bytes())["name"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f'{about} should say {{"name": "..."}}: {error!r}') from error
+    if not (isinstance(name, str) and MADE.fullmatch(name)):
+        raise ValueError(
+            f"{about} names the set {name!r}: a set that is not the official one is called"
+            ' "phototour-" and letters, digits or any of _ . + -'
+        )
+    return name

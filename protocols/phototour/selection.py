@@ -62,7 +62,10 @@ def choose(
         order = np.argsort(uniform((seed, STREAM), len(number)), kind="stable")
         under = order[np.cumsum(number[order]) <= max_patches]
         if len(under) < 2:
-            raise ValueError(f"max_patches is {max_patches}: too few for two points, give more")
+            raise ValueError(
+                f"max_patches is {max_patches}: too few for two points, give more"
+                " (--set max-patches=NUMBER)"
+            )
         rows = rows[np.isin(point, under)]
         point = np.unique(seen.point[rows], return_inverse=True)[1]
     tally = Tally(

@@ -42,7 +42,8 @@ def snn(*, data: Path | None = None, split: str | None = None) -> Protocol:
 
     Args:
         data: a folder of scene folders in the official format, each with interest.txt.
-        split: scenes to test, joined by "+"; all where None.
+        split: scenes to test, joined by "+"; where None all, but of liberty and liberty_harris
+            (one place, two detectors) only the first.
     """
     opened = open_scenes(data, split)
     images = [read_reference_images(scene) for scene in opened.scenes]

@@ -68,7 +68,9 @@ def read(model: Path, database: Path | None) -> tuple[tuple[Shot, ...], Observat
     _, inverse, counts = np.unique(table[:, 0], return_inverse=True, return_counts=True)
     table = table[counts[inverse] >= 2]
     if not len(table):
-        raise ValueError(f"{model} has no point that two images see: give a finished model")
+        raise ValueError(
+            f"{model} has no point that two images see: give a finished model (--model FOLDER)"
+        )
     ids = sorted(np.unique(table[:, 1]).tolist(), key=lambda i: sparse.images[i].name)
     keypoints = None
     if database is not None:
@@ -124,7 +126,7 @@ def _open(model: Path) -> pycolmap.Reconstruction:
     ):
         raise ValueError(
             f"{model} is no sparse model of COLMAP: give the folder that holds"
-            " cameras, images and points3D, as .bin or .txt"
+            " cameras, images and points3D, as .bin or .txt (--model FOLDER)"
         )
     try:
         return pycolmap.Reconstruction(model)
@@ -149,7 +151,7 @@ def _shot(
         if far > 0.01:
             raise ValueError(
                 f"{between} have different keypoints of {image.name}: give the database that the"
-                " model was made from (database=FILE)"
+                " model was made from (--set database=FILE)"
             )
         detected = keypoints[:, :2].astype(np.float64)
     return Shot(
@@ -187,7 +189,7 @@ def _keypoints(database: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
     Read as SQLite, since COLMAP itself opens a database only to write to it.
     """
     if not database.is_file():
-        raise ValueError(f"{database} is not there: give the database of the model (database=FILE)")
+        raise ValueError(f"{database} is not there: give that of the model (--set database=FILE)")
     found = {}
     try:
         # COLMAP's databases have a write-ahead log: without one there, no other file is made.
@@ -199,12 +201,14 @@ def _keypoints(database: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
                 if name in names:
                     found[name] = np.frombuffer(data or b"", "<f4").reshape(rows, cols)
     except (sqlite3.Error, ValueError) as error:
-        raise ValueError(f"{database} can't be read as a database of COLMAP: {error}") from error
+        raise ValueError(
+            f"{database} can't be read as a database of COLMAP (--set database=FILE): {error}"
+        ) from error
     missing = [name for name in names if name not in found]
     if missing:
         raise ValueError(
             f"{database} has no keypoints of {missing[0]}: give the database that the model was"
-            " made from (database=FILE)"
+            " made from (--set database=FILE)"
         )
     return found
 

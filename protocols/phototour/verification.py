@@ -1,5 +1,6 @@
 """PhotoTour patch verification: do two patches show the same 3-D point? FPR95 of each scene."""
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,8 @@ RECALLS = (*range(5, 100, 5), 99, 100)  # percent: where the curves are kept
 DRAWS = 1000  # for intervals; some milliseconds each
 HELD = 1 << 20  # numbers of draws at a time
 
+log = logging.getLogger(__name__)
+
 
 def phototour(
     *,
@@ -55,15 +58,20 @@ def phototour(
 
     FPR95 is the share of non-matches accepted by the least threshold that accepts 95 % of matches,
     ties accepted together; "hardnet" and "tian" are two published variants, see `fpr95`, and give
-    the protocol another name. Its interval draws the 3-D points again, each with the pairs whose
-    first patch shows it, and finds the threshold anew. Breakdowns hold both curves:
+    the protocol another name. Its interval draws the 3-D points of the pairs' first patches again,
+    each with all pairs whose first patch shows it (what the second one shows has no say), and finds
+    the threshold anew. These draws are tie-aware; for "hardnet" and "tian" they are shifted by as
+    much as the variant's value differs from the tie-aware one, and clipped to [0, 1]: the width is
+    the tie-aware one's, not their own. Breakdowns hold both curves:
     `fpr@<recall>` and `precision@<recall>`, recall in percent, at the least threshold that has it.
 
     Args:
         data: a folder of scene folders in the official format, or one scene.
-        split: scenes to test, joined by "+"; all where None.
-        pairs: name of the list of pairs; where None the papers' one, or the largest in a scene
-            that lacks it. Another list than the papers' gives the split another name.
+        split: scenes to test, joined by "+"; where None all, but of liberty and liberty_harris
+            (one place, two detectors) only the first.
+        pairs: name of the file of the list of pairs; where None the papers' one, or the
+            largest in a scene that lacks it. Another list than the papers' gives the split
+            another name.
         fpr95: how it is counted.
     """
     if fpr95 not in FPR95:
@@ -71,13 +79,16 @@ def phototour(
     opened = open_scenes(data, split)
     lists = [read_pairs(scene, pairs) for scene in opened.scenes]
     rows = [np.unique(np.concatenate([one.a, one.b])) for one in lists]
-    names = list(dict.fromkeys(one.file.stem for one in lists))
+    names = list(dict.fromkeys(one.file.name for one in lists))
+    if data is not None and pairs is None and names != [TEST]:  # the sample has no other list
+        used = ", ".join(f"{one.file.name} of {one.file.parent.name}" for one in lists)
+        log.warning("the papers' list %s is not everywhere: tested is %s", TEST, used)
     dataset = join(
         opened,
         rows,
         [np.zeros(len(own), int) for own in rows],  # no pair is told by its image
         [one.sha256 for one in lists],
-        variant="" if names == [Path(TEST).stem] else "@" + "+".join(names),
+        variant="" if names == [TEST] else "@" + "+".join(n.removesuffix(".txt") for n in names),
     )
     tasks = {}
     start = 0
@@ -132,7 +143,7 @@ def _judged(
         at = y[np.searchsorted(x, share)]
         values |= {f"{name}@{r}": v for r, v in zip(RECALLS, at.tolist(), strict=True)}
     drawn = _drawn(task, distance, seed)
-    if drawn is not None:  # drawn tie-aware, moved to where the variant stands
+    if drawn is not None:  # drawn tie-aware, shifted to the variant's value
         drawn = np.clip(drawn + (values["fpr95"] - fpr_at_95(ranking)), 0, 1)
     return values, drawn
 

@@ -29,6 +29,7 @@ def write_scene(
     interest: Float[np.ndarray, "n 5"],
     pairs: Mapping[str, Int[np.ndarray, "_ 2"]],
     *,
+    second: Int[np.ndarray, " n"] | None = None,
     about: Mapping[str, object] | None = None,
 ) -> None:
     """Write one scene; the folder appears when it is whole.
@@ -43,6 +44,7 @@ def write_scene(
         interest: of each patch: the number of the reference image, in which its *point* was found
             (so the same for all patches of a point), x, y, orientation, scale.
         pairs: rows of patches to compare, by the name of the file, "m50_100000_100000_0.txt".
+        second: second column of info.txt, which is not used officially; zeros where None.
         about: kept as dataset.json; its "name" is that of the data set.
 
     Raises:
@@ -54,6 +56,7 @@ def write_scene(
     n = len(points)
     if not n or interest.shape != (n, 5):
         raise ValueError(f"{n} points and {list(interest.shape)} numbers of interest: n and [n, 5]")
+    other = np.zeros(n, int) if second is None else second
     for name, rows in pairs.items():
         if not PAIRS.fullmatch(name):
             raise ValueError(f"{name!r} names no list of pairs: m50_100000_100000_0.txt does")
@@ -63,7 +66,8 @@ def write_scene(
         for number, tile in enumerate(_tiles(patches, n)):
             with atomic.writing(unfinished / f"patches{number:04}.bmp") as stream:
                 stream.write(_bitmap(tile))
-        text = [f"{point} 0\n" for point in points.tolist()]
+        columns = zip(points.tolist(), other.tolist(), strict=True)
+        text = [f"{point} {number}\n" for point, number in columns]
         atomic.write_text(unfinished / "info.txt", "".join(text))
         text = [
             f"{image:.0f} {x:.4f} {y:.4f} {o:.6f} {s:.6f}\n"

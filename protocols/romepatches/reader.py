@@ -13,6 +13,7 @@ a positive carries a mark to be ignored, none is known.
 import hashlib
 import json
 import logging
+import re
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -28,6 +29,7 @@ from protocols.romepatches.sample import sample
 
 HALVES = ("train", "test")
 SIDE, QUERIES, DATABASE, POSITIVES = 51, 1000, 9000, 9  # of the published set
+NAME = re.compile(r"romepatches-[\w.+-]+", re.ASCII)  # that a dataset.json may give
 GREY = (299, 587, 114)  # thousandths of red, green and blue in grey: BT.601
 
 log = logging.getLogger(__name__)
@@ -51,9 +53,11 @@ class RomePatches:
     halves: tuple[Half, ...]
 
 
-@lru_cache(maxsize=2)
 def open_set(data: Path | None) -> RomePatches:
     """Read both halves of a set; the patches stay in memory, 26 MiB for each published half.
+
+    The set may lie in the folder or in its `romepatches`. As long as no file of it changes it is
+    read once, so that protocols share its patches.
 
     Raises:
         FileNotFoundError: if a file is missing.
@@ -62,21 +66,43 @@ def open_set(data: Path | None) -> RomePatches:
     root = sample() if data is None else data
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder: --data takes that of the .mat files")
-    files = [
-        [root / f"patch_retrieval_Rome_{half}{ending}.mat" for ending in ("", "_labels")]
-        for half in HALVES
-    ]
-    missing = [file.name for pair in files for file in pair if not file.is_file()]
+    if not any(file.is_file() for file in _files(root)) and (root / "romepatches").is_dir():
+        root = root / "romepatches"
+    missing = [file.name for file in _files(root) if not file.is_file()]
     if missing:
         raise FileNotFoundError(
             f"{root} lacks {', '.join(missing)}: harness data fetch romepatches"
         )
+    return _read(root.absolute(), tuple(map(_stamp, (*_files(root), root / "dataset.json"))))
+
+
+def _files(root: Path) -> list[Path]:
+    """Patches and labels of each half in turn."""
+    return [
+        root / f"patch_retrieval_Rome_{half}{ending}.mat"
+        for half in HALVES
+        for ending in ("", "_labels")
+    ]
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    """What changes when a file does: its size and when it was written."""
+    if not file.is_file():
+        return None
+    found = file.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+@lru_cache(maxsize=2)
+def _read(root: Path, stamps: tuple[tuple[int, int] | None, ...]) -> RomePatches:
+    """The set; the stamps are there for the cache."""
+    files = _files(root)
     halves: list[Half] = []
     blocks: list[Block] = []
     points: list[np.ndarray] = []
     truth = hashlib.sha256()
     start = point = 0
-    for name, (patch_file, label_file) in zip(HALVES, files, strict=True):
+    for name, patch_file, label_file in zip(HALVES, files[::2], files[1::2], strict=True):
         queries, database = (_labels(label_file, part) for part in ("labels_gt", "labels"))
         positive = _positives(queries, database, label_file)
         labels = np.concatenate([queries, database])
@@ -192,9 +218,30 @@ def _variable(file: Path, name: str) -> np.ndarray:
 def _name(root: Path, halves: list[Half], blocks: list[Block]) -> str:
     """The name that scores are kept under: "romepatches" only for a set of the published size."""
     if (root / "dataset.json").is_file():
-        return str(json.loads((root / "dataset.json").read_text())["name"])
+        return _said(root / "dataset.json")
     official = all(
         half.positive.shape == (QUERIES, POSITIVES) and len(half.database) == DATABASE
         for half in halves
     ) and all(block.read().shape[1] == SIDE for block in blocks)
-    return "romepatches" if official else f"romepatches-{root.resolve().name.lower()}"
+    if official:
+        return "romepatches"
+    name = f"romepatches-{re.sub(r'[^a-z0-9_.+-]', '_', root.resolve().name.lower())}"
+    # A folder that happens to be called like the sample must not share a table with it.
+    return name + "-folder" * (name == "romepatches-sample")
+
+
+def _said(file: Path) -> str:
+    """The name that a dataset.json gives."""
+    try:
+        name = json.loads(file.read_bytes())["name"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(
+            f"{file} does not say what set this is ({error!r}): mend it, or take it away to have"
+            " the set named by its folder"
+        ) from error
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise ValueError(
+            f"{file} gives the name {name!r}; names of sets that are not the published one are"
+            " `romepatches-` and letters, digits or any of _.+-"
+        )
+    return name

@@ -46,6 +46,10 @@ def step_average_precision(
     a group of them one threshold, and so a constant distance less than random ones score where
     matches are few.
 
+    Raises:
+        ValueError: if matches are certain only to a chance (`squared_hits`): the order of such ties
+            is not followed here.
+
     Example:
         >>> from harness.metrics import rank
         >>> ranking = rank(np.array([True, False, True]), np.array([0.1, 0.2, 0.3]))
@@ -55,6 +59,10 @@ def step_average_precision(
         >>> float(step_average_precision(ranking))  # (1 + 1/2) / 2
         0.75
     """
+    if ranking.squared_hits is not None:
+        raise ValueError(
+            "the ranking has hits by chance (squared_hits); the step sum is of whole matches only"
+        )
     hits, size, before = ranking.hits, ranking.size, ranking.before
     found = np.cumsum(hits, axis=-1) - hits
     last = int((before + size).max(initial=0))
