@@ -224,8 +224,13 @@ def slow(patches):
 def test_after_ctrl_c_what_was_described_is_not_described_again(small, tmp_path):
     file, log = tmp_path / "mine.py", tmp_path / "log"
     file.write_text(SLOW)
+    # Where tests run in the background, SIGINT is ignored, and children inherit that.
+    start = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from harness.cli import main; main()"
+    )
     command = [
-        sys.executable, "-m", "harness.cli", "eval", "--model", f"{file}:slow", "--data", small,
+        sys.executable, "-c", start, "eval", "--model", f"{file}:slow", "--data", small,
         "--protocol", "hpatches/matching", "--results", tmp_path / "results",
     ]  # fmt: skip
     own = os.environ | {"HARNESS_CACHE": str(tmp_path / "cache"), "SLOW_LOG": str(log)}
