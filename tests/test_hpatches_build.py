@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from harness.results import meet
-from protocols.hpatches import frames, png, sampling
+from protocols.hpatches import png
 from protocols.hpatches.build import Regions, build, select, write_strips
-from protocols.hpatches.detect import detect
-from protocols.hpatches.frames import MAGNIFICATION, NOISE, Frames, Noise
 from protocols.hpatches.reader import STRIPS, open_set
-from protocols.hpatches.sequences import find, read_grey
+from protocols.images import frames, sampling
+from protocols.images.detect import detect
+from protocols.images.frames import MAGNIFICATION, NOISE, Frames, Noise
+from protocols.images.sequences import find, read_grey
 
 SIZE = 160
 MOVE = np.array([[0.95, 0.08, 4.0], [-0.06, 0.97, 12.0], [1e-4, -5e-5, 1.0]])

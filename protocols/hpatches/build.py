@@ -21,11 +21,12 @@ from jaxtyping import UInt8
 
 from harness import atomic
 from harness.atomic import placing
-from protocols.hpatches import frames, png, tasks
-from protocols.hpatches.detect import CONTRAST, detect
-from protocols.hpatches.frames import MAGNIFICATION, NOISE, Frames, Maps
-from protocols.hpatches.sampling import SIDE, patches
-from protocols.hpatches.sequences import IMAGES, Homography, find, read_grey
+from protocols.hpatches import png, tasks
+from protocols.images import frames
+from protocols.images.detect import CONTRAST, detect
+from protocols.images.frames import MAGNIFICATION, NOISE, Frames, Maps
+from protocols.images.sampling import SIDE, patches
+from protocols.images.sequences import IMAGES, Homography, find, read_grey
 
 VERSION = 1  # raised whenever the same images could give other patches
 MOST = 10_000  # patches in a strip: OpenCV reads no PNG higher than 1,000,000 pixels

@@ -18,9 +18,9 @@ from jaxtyping import Float32, Float64, UInt8
 
 from protocols.hpatches import tasks
 from protocols.hpatches.build import select, write_json, write_strips
-from protocols.hpatches.frames import uniform
-from protocols.hpatches.sampling import read, rounded, smooth
-from protocols.hpatches.sequences import Homography
+from protocols.images.frames import uniform
+from protocols.images.sampling import read, rounded, smooth
+from protocols.images.sequences import Homography
 from protocols.samples import kept, photograph
 
 VERSION = 1  # raised with SHA256

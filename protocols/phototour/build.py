@@ -41,8 +41,8 @@ import numpy as np
 from jaxtyping import Int, UInt8
 
 from harness.atomic import placing
-from protocols.hpatches.frames import Frames
-from protocols.hpatches.sequences import read_grey
+from protocols.images.frames import Frames
+from protocols.images.sequences import read_grey
 from protocols.phototour import extension, observations, pairs, photographs
 from protocols.phototour.observations import MAGNIFICATION
 from protocols.phototour.patches import correlation, extract

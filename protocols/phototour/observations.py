@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int
 
-from protocols.hpatches.frames import Frames
+from protocols.images.frames import Frames
 
 MAGNIFICATION = 6.0
 """Half a side of a patch over the keypoint's scale: the 4 x 4 cells of SIFT, 3 scales each."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64, Int
 
-from protocols.hpatches.frames import uniform
+from protocols.images.frames import uniform
 
 # What matches agree in and what non-matches don't, as in the official lists (UBC patch data).
 OFFSET = 5.0  # pixels between the keypoint and where the model sees the point

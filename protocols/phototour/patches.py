@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float64, UInt8
 
-from protocols.hpatches import sampling
-from protocols.hpatches.frames import Frames, image_from_patch
+from protocols.images import sampling
+from protocols.images.frames import Frames, image_from_patch
 from protocols.phototour.writer import SIDE
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int, UInt8
 
 from protocols.hpatches.build import write_json
-from protocols.hpatches.detect import detect
-from protocols.hpatches.frames import (
+from protocols.images.detect import detect
+from protocols.images.frames import (
     DRAWS,
     NOISE,
     Maps,
@@ -26,7 +26,7 @@ from protocols.hpatches.frames import (
     thin,
     uniform,
 )
-from protocols.hpatches.sampling import read, rounded, smooth
+from protocols.images.sampling import read, rounded, smooth
 from protocols.phototour.writer import SIDE, write_scene
 from protocols.samples import kept, photograph
 

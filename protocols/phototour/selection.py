@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Int
 
-from protocols.hpatches.frames import Frames, image_from_patch, inside, uniform
+from protocols.images.frames import Frames, image_from_patch, inside, uniform
 from protocols.phototour import observations
 from protocols.phototour.observations import Observations
 from protocols.phototour.sparse import Shot

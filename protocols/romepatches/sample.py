@@ -17,8 +17,8 @@ import scipy.io
 from jaxtyping import Float64, UInt8
 
 from harness import atomic
-from protocols.hpatches.detect import detect
-from protocols.hpatches.frames import (
+from protocols.images.detect import detect
+from protocols.images.frames import (
     NOISE,
     compose,
     image_from_patch,
@@ -27,7 +27,7 @@ from protocols.hpatches.frames import (
     thin,
     uniform,
 )
-from protocols.hpatches.sampling import patches, rounded
+from protocols.images.sampling import patches, rounded
 from protocols.samples import fingerprint, kept, photograph
 
 VERSION = 1  # raised with SHA256

@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float32, UInt8
 
-from protocols.hpatches.frames import MAGNIFICATION, Frames
-from protocols.hpatches.sampling import smooth
+from protocols.images.frames import MAGNIFICATION, Frames
+from protocols.images.sampling import smooth
 
 SMALLEST = 1.6  # scale in pixels: HPatches has no regions below 16 x 16 pixels
 CAMERA = 0.5  # blur that an image has already, in pixels, as Lowe (2004) assumes

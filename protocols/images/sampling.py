@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float32, Float64, Int, UInt8
 
-from protocols.hpatches.frames import Maps
+from protocols.images.frames import Maps
 
 SIDE = 65  # pixels of a patch
 READ = 8  # patches at a time: their coordinates stay in the cache
