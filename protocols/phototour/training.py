@@ -1,0 +1,33 @@
+"""PhotoTour scenes to train on: every patch, not only those of a list of pairs."""
+
+from pathlib import Path
+
+import numpy as np
+
+from harness import Dataset
+from protocols.phototour.reader import read_reference_images, sha256
+from protocols.phototour.scenes import holds_scenes, join, open_scenes
+
+
+def training_set(data: Path) -> Dataset | None:
+    """All patches of the scenes in a folder, or of the one that it is; None if it has none.
+
+    The image of a patch is the reference image of its point where interest.txt tells it, otherwise
+    all of a scene are of one image.
+
+    Raises:
+        FileNotFoundError: if a part of a scene is missing.
+        ValueError: if a file of a scene is damaged, or two scenes are one.
+    """
+    if not holds_scenes(data):
+        return None
+    opened = open_scenes(data, None)
+    rows = [np.arange(len(scene)) for scene in opened.scenes]
+    images = [
+        read_reference_images(scene)
+        if (scene.folder / "interest.txt").is_file()
+        else np.zeros(len(scene), np.int64)
+        for scene in opened.scenes
+    ]
+    truth = [sha256(s.point, own) for s, own in zip(opened.scenes, images, strict=True)]
+    return join(opened, rows, images, truth, "@all")

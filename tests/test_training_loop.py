@@ -1,0 +1,177 @@
+"""The loop itself, on a small network, a small set and a small method."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from harness import Block, Dataset
+from zoo.backbones import BatchNorm, Network, standardise, unit
+from zoo.training import loop, recipe, state
+from zoo.training.method import Batch, Method
+
+POINTS, EACH, SIDE = 120, 3, 8
+
+
+class Small(Network):
+    side = SIDE
+    dim = 16
+
+    def __init__(self, *, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(1, 8, 3, bias=False), BatchNorm(8), nn.ReLU(), nn.Dropout(dropout),
+            nn.Conv2d(8, 16, 6, bias=False), BatchNorm(16),
+        )  # fmt: skip
+
+    def forward(self, patches):
+        return unit(self.layers(standardise(patches)).flatten(1))
+
+
+class Contrast(Method):
+    """Pulls the two patches of a point together, by a margin against a shifted partner."""
+
+    def __init__(self, *, pairs: int = 16) -> None:
+        super().__init__()
+        self.pairs = pairs
+        self.margin = nn.Parameter(torch.ones(()))
+        self.register_buffer("seen", torch.zeros((), dtype=torch.int64))
+
+    def sampler(self, groups, seed):
+        def draw(step):
+            rng = np.random.default_rng([seed, step])
+            points = rng.choice(len(groups), self.pairs, replace=False)
+            two = np.array([rng.choice(groups.rows(p), 2, replace=False) for p in points])
+            return Batch(two.T.ravel(), np.tile(points, 2))
+
+        return draw
+
+    def forward(self, describe, patches, point, random):
+        self.seen += 1
+        a, b = describe(patches).chunk(2)
+        matched = (a - b).square().sum(1)
+        other = (a - b.roll(1, 0)).square().sum(1)
+        return (self.margin + matched - other).clamp(min=0).mean()
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setitem(recipe.METHODS, "contrast", f"{__name__}:Contrast")
+    monkeypatch.setitem(recipe.NETWORKS, "small", f"{__name__}:Small")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # nothing here is worth sharing
+    yield
+    torch.set_num_threads(threads)
+
+
+TABLE = {
+    "name": "toy",
+    "data": ["toy"],
+    "epochs": 4,
+    "steps_per_epoch": 3,
+    "held_out": 0.5,
+    "method": {"name": "contrast"},
+    "network": {"name": "small", "dropout": 0.2},
+    "optimiser": {"lr": 0.1, "weight_decay": 1e-4},
+    "schedule": {"name": "linear"},
+    "augmentation": {"dihedral": True},
+}
+
+
+def dataset():
+    rng = np.random.default_rng(0)
+    shown = np.kron(rng.integers(0, 256, (POINTS, 1, 4, 4)), np.ones((2, 2)))
+    noise = rng.normal(0, 90, (POINTS, EACH, SIDE, SIDE))
+    patches = np.clip(shown + noise, 0, 255).astype(np.uint8).reshape(-1, SIDE, SIDE)
+    block = Block("all", len(patches), "toy", lambda: patches)
+    point = np.repeat(np.arange(POINTS), EACH)
+    return Dataset("toy", "", (block,), point, point // 4), patches
+
+
+def run_of(table=TABLE, **changes):
+    data, patches = dataset()
+    made = recipe.checked(table | changes, "test")
+    return loop.prepare(
+        made, data, lambda side: patches, device=torch.device("cpu"), precision=torch.float32
+    )
+
+
+def weights(run):
+    return {name: value.clone() for name, value in run.network.state_dict().items()}
+
+
+def same(a, b):
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def test_training_lowers_the_loss_and_the_held_out_error(small, tmp_path):
+    run = run_of(epochs=20)
+    seen = list(loop.train(run, tmp_path))
+    losses = [one.loss for one in seen if one.loss is not None]
+    assert np.mean(losses[-5:]) < np.mean(losses[:5])
+    errors = [one.fpr95 for one in seen if one.fpr95 is not None]
+    assert errors[-1] < errors[0]
+
+
+def test_the_same_recipe_gives_the_same_weights_and_another_seed_others(small, tmp_path):
+    found = []
+    for i, seed in enumerate((0, 0, 1)):
+        run = run_of(seed=seed)
+        list(loop.train(run, tmp_path / str(i)))
+        found.append(weights(run))
+    assert same(found[0], found[1])
+    assert not same(found[0], found[2])
+
+
+@pytest.mark.parametrize("after", [1, 5, 11])
+def test_a_stopped_training_resumes_to_the_same_weights(small, tmp_path, after):
+    whole = run_of()
+    list(loop.train(whole, tmp_path / "whole"))
+    broken = run_of()
+    steps = iter(range(1, 99))
+    list(loop.train(broken, tmp_path / "broken", stop=lambda: next(steps) == after))
+    resumed = run_of()
+    seen = list(loop.train(resumed, tmp_path / "broken", resume=True))
+    assert [one.step for one in seen] == list(range(after + 1, 13))
+    assert same(weights(whole), weights(resumed))
+    assert same(dict(whole.method.state_dict()), dict(resumed.method.state_dict()))
+
+
+def test_a_killed_training_resumes_from_the_last_kept_state(small, tmp_path):
+    whole = run_of()
+    list(loop.train(whole, tmp_path / "whole"))
+    killed = loop.train(run_of(), tmp_path / "killed", keep_every=0)
+    for _ in range(6):  # before the first step, and after five
+        next(killed)
+    del killed  # nothing is done on the way out
+    resumed = run_of()
+    seen = list(loop.train(resumed, tmp_path / "killed", resume=True))
+    assert seen[0].step == 6
+    assert same(weights(whole), weights(resumed))
+
+
+def test_a_state_of_another_recipe_or_of_nothing_is_refused(small, tmp_path):
+    with pytest.raises(FileNotFoundError, match="leave out --resume"):
+        list(loop.train(run_of(), tmp_path, resume=True))
+    list(loop.train(run_of(), tmp_path))
+    with pytest.raises(ValueError, match="another recipe"):
+        list(loop.train(run_of(seed=1), tmp_path, resume=True))
+    (tmp_path / state.FILE).write_bytes(b"broken")
+    with pytest.raises(ValueError, match="can't be read"):
+        list(loop.train(run_of(), tmp_path, resume=True))
+
+
+def test_a_loss_that_is_not_finite_stops_and_keeps_the_state(small, tmp_path):
+    run = run_of(epochs=2)
+    with torch.no_grad():
+        run.method.margin.fill_(float("nan"))
+    with pytest.raises(FloatingPointError, match="step 0: the loss is nan"):
+        list(loop.train(run, tmp_path))
+
+
+def test_no_held_out_point_is_trained_on(small, tmp_path):
+    run = run_of()
+    held = {*run.dataset.point[run.split.a], *run.dataset.point[run.split.b]}
+    drawn = {p for step in range(50) for p in run.dataset.point[run.sampler(step).rows]}
+    assert drawn and not held & drawn
+    assert not np.isin(run.dataset.image[run.split.train], run.dataset.image[run.split.a]).any()

@@ -1,0 +1,122 @@
+"""From a data set to what a network takes: resizing, keeping, turning, holding out."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from harness import Block, Dataset
+from zoo.backbones import L2Net, resize, standardise, unit
+from zoo.training import held_out
+from zoo.training.augment import augmented, turned
+from zoo.training.patches import stored
+
+RNG = np.random.default_rng(0)
+PATCHES = RNG.integers(0, 256, (10, 64, 64), dtype=np.uint8)
+
+
+def dataset(reads):
+    def read():
+        reads.append(1)
+        return PATCHES
+
+    block = Block("one", len(PATCHES), "hash", read)
+    return Dataset("toy", "", (block,), np.arange(10), np.arange(10))
+
+
+@pytest.mark.parametrize("source", [8, 20, 31, 32, 33, 41, 51, 64, 65, 127])
+@pytest.mark.parametrize("target", [32, 42])
+def test_resizing_is_antialiased_linear_interpolation(source, target):
+    x = torch.from_numpy(RNG.random((2, 1, source, source), dtype=np.float32))
+    twin = functional.interpolate(
+        x, size=(target, target), mode="bilinear", antialias=True, align_corners=False
+    )
+    assert float((resize(x, target) - twin).abs().max()) < 1e-5
+
+
+def test_flat_and_nearly_flat_patches_give_finite_unit_or_zero_vectors():
+    flat = torch.full((3, 1, 32, 32), 255.0)
+    flat[1] = 0
+    flat[2, 0, 5, 5] = 254
+    assert torch.equal(standardise(flat)[:2], torch.zeros(2, 1, 32, 32))
+    assert standardise(flat).isfinite().all()
+    assert L2Net().eval()(flat).isfinite().all()
+    assert unit(torch.zeros(1, 4)).isfinite().all()
+    zero = torch.zeros(1, 4, requires_grad=True)
+    unit(zero).sum().backward()
+    assert zero.grad.isfinite().all()
+
+
+def test_patches_are_kept_once_and_read_as_networks_resize_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+    reads = []
+    kept = stored(dataset(reads), 32)
+    again = stored(dataset(reads), 32)
+    assert len(reads) == 1 and kept.dtype == np.uint8 and kept.shape == (10, 32, 32)
+    np.testing.assert_array_equal(kept, again)
+    twin = resize(torch.from_numpy(PATCHES)[:, None].float(), 32)[:, 0].numpy()
+    assert np.abs(kept - twin).max() <= 0.5 + 1e-4
+    np.testing.assert_array_equal(stored(dataset(reads), 64), PATCHES)
+
+
+def test_an_interrupted_reading_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+
+    def stop(done):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stored(dataset([]), 32, stop)
+    assert not list((tmp_path / "training").glob("*.npy*"))
+    assert len(stored(dataset([]), 32)) == 10
+
+
+def test_a_quarter_turn_is_counterclockwise_and_exact_to_interpolation():
+    x = torch.from_numpy(PATCHES[:2, None, :32, :32].astype(np.float32))
+    found = turned(x, torch.tensor([90.0, 0.0]))
+    np.testing.assert_allclose(found[0, 0], np.rot90(x[0, 0].numpy()), atol=2e-2)
+    assert torch.equal(found[1], x[1])
+
+
+def test_turns_and_flips_are_the_same_for_all_patches_of_a_point():
+    patches = torch.from_numpy(np.repeat(PATCHES[:5], 2, axis=0))
+    point = torch.arange(5).repeat_interleave(2)
+    kinds = set()
+    for seed in range(20):
+        random = torch.Generator().manual_seed(seed)
+        x = augmented(patches, point, None, dihedral=True, random=random)
+        assert torch.equal(x[::2], x[1::2])
+        for one, of in zip(x[::2, 0], patches[::2], strict=True):
+            turns = [np.rot90(m, k) for m in (of.numpy(), of.numpy().T) for k in range(4)]
+            (kind,) = [k for k, turn in enumerate(turns) if (one.numpy() == turn).all()]
+            kinds.add(kind)
+    assert kinds == set(range(8))
+
+
+def test_points_are_held_out_by_the_images_that_they_were_found_in():
+    point = np.repeat(np.arange(1000), 3)
+    image = point // 20
+    split = held_out.split(point, image, 0.1, 0)
+    assert len(split.a) == 100
+    np.testing.assert_array_equal(point[split.a], point[split.b])
+    assert (split.a != split.b).all()
+    assert not np.isin(image[split.train], image[split.a]).any()
+    other = held_out.split(point, image, 0.1, 1)
+    assert {*split.a} != {*other.a}
+
+
+def test_too_few_held_out_points_are_an_error_that_says_what_to_do():
+    point = np.repeat(np.arange(100), 2)
+    with pytest.raises(ValueError, match=r"leaves 5 points .* --set held_out"):
+        held_out.split(point, point, 0.05, 0)
+    alone = np.arange(1000)
+    with pytest.raises(ValueError, match="leaves 0 points"):
+        held_out.split(alone, alone, 0.5, 0)
+
+
+def test_held_out_error_is_none_for_an_oracle_and_all_for_a_constant():
+    from harness.distances import L2
+
+    vectors = np.eye(30, dtype=np.float32)
+    assert held_out.fpr95(np.concatenate([vectors, vectors]), L2) == 0
+    assert held_out.fpr95(np.ones((60, 3), np.float32), L2) == 1

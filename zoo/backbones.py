@@ -1,0 +1,167 @@
+"""Networks that several methods share, and what stands before and behind them.
+
+Every network takes float grey patches [n, 1, side, side] with values in [0, 255], normalises them
+itself, and gives vectors [n, dim].
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int, UInt8
+from torch import nn
+
+from harness.distances import HAMMING, L2, Distance
+from zoo.training.together import summed, together
+
+FLAT = 0.1  # grey values: less is rounding, not content, and is not stretched to deviation 1
+SHORT = 1e-6  # length below which a vector is not stretched to 1; ONNX exporters keep a clamp
+
+
+def resize(
+    patches: Float[torch.Tensor, "n 1 height width"], side: int
+) -> Float[torch.Tensor, "n 1 side side"]:
+    """Patches at another size: linear interpolation, smoothed by the step where that is over 1.
+
+    The weights of Pillow's BILINEAR and of `interpolate(..., antialias=True)`, as two products of
+    matrices: any input size, the same numbers in every runtime, on every device. What differs from
+    the first pixel is what is resized, so that rounding adds no structure to a flat patch.
+    """
+    down, across = (_shares(n, side, patches) for n in patches.shape[-2:])
+    base = patches[..., :1, :1]
+    return base + down @ (patches - base) @ across.T
+
+
+def _shares(source: int, target: int, like: torch.Tensor) -> Float[torch.Tensor, "target source"]:
+    """How much of each target pixel comes from each source pixel."""
+    step = source / target
+    centre = (torch.arange(target, device=like.device) + 0.5) * step - 0.5
+    pixel = torch.arange(source, device=like.device)
+    shares = (1 - (pixel - centre[:, None]).abs() / torch.sym_max(step, 1.0)).clamp(min=0)
+    return (shares / shares.sum(dim=1, keepdim=True)).to(like.dtype)
+
+
+def standardise(patches: Float[torch.Tensor, "n 1 h w"]) -> Float[torch.Tensor, "n 1 h w"]:
+    """Each patch less its mean, over its deviation; a flat patch becomes zero."""
+    centred = patches - patches.mean(dim=(1, 2, 3), keepdim=True)
+    deviation = centred.square().mean(dim=(1, 2, 3), keepdim=True).sqrt()
+    return centred / deviation.clamp(min=FLAT)
+
+
+def unit(vectors: Float[torch.Tensor, "n dim"]) -> Float[torch.Tensor, "n dim"]:
+    """Vectors of length 1, in float32; one shorter than 1e-6 is not stretched that far."""
+    vectors = vectors if vectors.dtype == torch.float64 else vectors.float()
+    length = vectors.square().sum(dim=1, keepdim=True).clamp(min=SHORT**2).sqrt()
+    return vectors / length
+
+
+class Network(nn.Module):
+    """What is trained: from float patches [n, 1, side, side] to vectors [n, dim]."""
+
+    side: int  # pixels of a patch that it takes
+    dim: int
+    distance: Distance = L2  # HAMMING: the signs of its vectors are what is compared
+    lr_factors: Mapping[
+        str, float
+    ] = {}  # of the learning rate, by first parts of parameters' names
+
+    def study(
+        self, patches: UInt8[np.ndarray, "all side side"], rows: Int[np.ndarray, " n"]
+    ) -> None:
+        """Take from the training set, before the first step, what normalises patches: nothing.
+
+        Args:
+            patches: at the size that the network takes.
+            rows: those that are trained on.
+        """
+
+
+class Deployed(nn.Module):
+    """A trained network as users have it: 8-bit patches of any size in, vectors out."""
+
+    def __init__(self, network: Network) -> None:
+        """Around a network, which is set to evaluation."""
+        super().__init__()
+        self.network = network.eval()
+
+    def forward(self, patches: UInt8[torch.Tensor, "n height width"]) -> torch.Tensor:
+        """Float32 vectors [n, dim]; where signs are compared, 8 to a byte, 0 and above is 1."""
+        x = resize(patches[:, None].float(), self.network.side)
+        vectors = self.network(x)
+        if self.network.distance is not HAMMING:
+            return vectors
+        bits = (vectors >= 0).reshape(len(vectors), -1, 8)
+        weight = torch.tensor([128, 64, 32, 16, 8, 4, 2, 1], device=bits.device)
+        return (bits * weight).sum(dim=2).to(torch.uint8)
+
+
+class BatchNorm(nn.BatchNorm2d):
+    """Batch normalisation without scale and shift, over the patches of all processes together."""
+
+    def __init__(self, channels: int) -> None:
+        """Start with mean 0 and variance 1."""
+        super().__init__(channels, affine=False)
+
+    def forward(self, x: Float[torch.Tensor, "n c h w"]) -> Float[torch.Tensor, "n c h w"]:
+        """Normalise each channel by the batch in training, by the running averages otherwise."""
+        if not (self.training and together() > 1):
+            return super().forward(x)
+        wide = x.float()
+        here = wide.new_tensor([wide.numel() / wide.shape[1]])
+        sums = torch.cat([wide.sum(dim=(0, 2, 3)), here])
+        *totals, count = summed(sums).split([wide.shape[1], 1])
+        mean = totals[0] / count
+        centred = wide - mean[:, None, None]
+        variance = summed(centred.square().sum(dim=(0, 2, 3))) / count
+        with torch.no_grad():
+            self.running_mean.lerp_(mean, self.momentum)
+            self.running_var.lerp_(variance * (count / (count - 1)), self.momentum)
+            self.num_batches_tracked += 1
+        return (centred / (variance[:, None, None] + self.eps).sqrt()).to(x.dtype)
+
+
+class L2Net(Network):
+    """Seven convolutions to 128 numbers. Y. Tian, B. Fan, F. Wu, L2-Net, CVPR 2017, table 1.
+
+    1,334,560 weights and no biases; batch normalisation, without scale and shift, after each layer.
+    """
+
+    side = 32
+    dim = 128
+
+    def __init__(self, *, dropout: float = 0.0) -> None:
+        """Start with orthogonal weights of gain 0.6, as the released code of HardNet does.
+
+        Args:
+            dropout: share of channels that the last layer does not see, in training; 0.1 in HardNet
+                and DOAP.
+        """
+        super().__init__()
+        layers: list[nn.Module] = []
+        channels = 1
+        for width, stride in ((32, 1), (32, 1), (64, 2), (64, 1), (128, 2), (128, 1)):
+            convolution = nn.Conv2d(channels, width, 3, stride=stride, padding=1, bias=False)
+            layers += [convolution, BatchNorm(width), nn.ReLU()]
+            channels = width
+        self.first = nn.Sequential(*layers[:2])
+        self.features = nn.Sequential(*layers[2:])
+        self.dropout = nn.Dropout(dropout)
+        self.last = nn.Sequential(nn.Conv2d(128, self.dim, 8, bias=False), BatchNorm(self.dim))
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.orthogonal_(module.weight, gain=0.6)
+
+    def normalised(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> torch.Tensor:
+        """Patches as the first layer sees them."""
+        return standardise(patches)
+
+    def maps(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> tuple[torch.Tensor, ...]:
+        """The first layer's output [n, 32, 32, 32], the last's [n, 128], and the unit vectors."""
+        first = self.first(self.normalised(patches))  # (n, 32, 32, 32)
+        x = self.dropout(self.features(first))  # (n, 128, 8, 8)
+        last = self.last(x).flatten(1)  # (n, 128)
+        return first, last, unit(last)
+
+    def forward(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> Float[torch.Tensor, "n 128"]:
+        """Unit vectors of grey patches."""
+        return self.maps(patches)[-1]

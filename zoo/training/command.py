@@ -1,0 +1,191 @@
+"""What `harness train` does: a recipe and data become a folder of weights, card and ONNX file."""
+
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from harness import Dataset, atomic, training_sets
+from zoo.training import recipe as recipes
+from zoo.training import state
+from zoo.training.log import open_log, read_log
+from zoo.training.loop import Run, Seen, prepare
+from zoo.training.loop import train as run_steps
+from zoo.training.patches import stored
+from zoo.training.recipe import Recipe
+from zoo.training.together import number
+
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+RECIPE = "recipe.json"
+
+log = logging.getLogger(__name__)
+
+
+def train(
+    spec: str,
+    out: Path | None,
+    *,
+    data: Sequence[str] = (),
+    settings: Sequence[str] = (),
+    device: str = "auto",
+    precision: str = "auto",
+    resume: bool = False,
+    tensorboard: bool = False,
+) -> Path:
+    """Train a recipe; the folder of what came out.
+
+    Args:
+        spec: name of a recipe, or a TOML file.
+        out: folder; "trained/NAME" where None.
+        data: folders or names of data sets, in place of the recipe's.
+        settings: KEY=VALUE over the recipe's.
+        device: "auto", "cpu" or "cuda".
+        precision: of convolutions: "float32", "bfloat16", or "auto": bfloat16 where the processor
+            computes in it.
+        resume: go on from what is in the folder.
+        tensorboard: write its files as well.
+    """
+    recipe = recipes.read(spec, settings, data)
+    out = out or Path("trained", recipe.name)
+    with _processes(device) as place:
+        _claim(out, recipe, resume=resume)
+        dataset = training_sets.open_sets(recipe.data)
+        if not dataset.complete:
+            raise ValueError(f"{dataset.name} is not complete")
+        kind = _precision(precision, place)
+        with _bar() as bar:
+            run = _prepared(recipe, dataset, place, kind, bar)
+            first = _trained(run, out, bar, resume=resume, tensorboard=tensorboard)
+        if first is None:
+            raise KeyboardInterrupt
+        if number() == 0:
+            _told(run, out)
+    return out
+
+
+def _claim(out: Path, recipe: Recipe, *, resume: bool) -> None:
+    """Make the folder of a training, or find that it holds this very one."""
+    if (out / state.FILE).is_file() and not resume:
+        raise FileExistsError(
+            f"{out} holds a training already: go on with it by --resume, or choose another --out"
+        )
+    if number() == 0:
+        out.mkdir(parents=True, exist_ok=True)
+        if not resume:
+            atomic.write_text(out / RECIPE, recipe.model_dump_json(indent=1) + "\n")
+
+
+@contextmanager
+def _processes(device: str) -> Iterator[torch.device]:
+    """The device of this process, in the group of those that torchrun started."""
+    kind = device
+    if device == "auto":
+        kind = "cuda" if torch.cuda.is_available() else "cpu"
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise RuntimeError("PyTorch finds no CUDA device here: choose --device cpu")
+    if "RANK" not in os.environ:
+        yield torch.device(kind)
+        return
+    own = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if kind == "cuda" else None
+    if own:
+        torch.cuda.set_device(own)
+    dist.init_process_group("nccl" if own else "gloo")
+    try:
+        yield own or torch.device("cpu")
+    finally:
+        dist.destroy_process_group()
+
+
+def _precision(asked: str, device: torch.device) -> torch.dtype:
+    if asked in PRECISIONS:
+        return PRECISIONS[asked]
+    if asked != "auto":
+        raise ValueError(f"no precision {asked!r}; known: auto, {', '.join(PRECISIONS)}")
+    if device.type == "cuda":
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+    can = torch.cpu.get_capabilities()  # emulated, it takes ten times as long as float32
+    computes = can.get("avx512_bf16") or can.get("amx_bf16") or can.get("bf16")
+    return torch.bfloat16 if computes else torch.float32
+
+
+def _prepared(
+    recipe: Recipe, dataset: Dataset, device: torch.device, precision: torch.dtype, bar: Progress
+) -> Run:
+    task = bar.add_task("reading patches", total=len(dataset))
+    run = prepare(
+        recipe,
+        dataset,
+        lambda side: stored(dataset, side, lambda done: bar.advance(task, done)),
+        device=device,
+        precision=precision,
+    )
+    bar.remove_task(task)
+    return run
+
+
+def _trained(run: Run, out: Path, bar: Progress, *, resume: bool, tensorboard: bool) -> Seen | None:
+    """Run all steps, told of as they are done; None where the user stopped it before the end."""
+    steps = run.recipe.steps
+    task = bar.add_task(run.recipe.name, total=steps)
+    write: Callable[[Seen], None] | None = None
+    fpr95 = seen = None
+    with _interruptible() as stop:
+        for seen in run_steps(run, out, resume=resume, stop=stop):
+            if number() != 0:
+                continue
+            if write is None:
+                write = open_log(out, upto=seen.step - 1, tensorboard=tensorboard)
+            write(seen)
+            fpr95 = seen.fpr95 if seen.fpr95 is not None else fpr95
+            bar.update(task, completed=seen.step, description=_line(run.recipe.name, seen, fpr95))
+    if seen is not None and seen.step < steps:
+        return None
+    return read_log(out)[-1]
+
+
+def _line(name: str, seen: Seen, fpr95: float | None) -> str:
+    loss = "" if seen.loss is None else f"  loss {seen.loss:.4f}"
+    held_out = "" if fpr95 is None else f"  held-out FPR95 {100 * fpr95:.3f} %"
+    return f"{name}  step {seen.step}{loss}{held_out}"
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C and a polite kill end the training after the step in hand; a second one at once."""
+    asked: list[int] = []
+
+    def ask(sign: int, frame: object) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(sign)
+        log.info("stopping after this step")
+
+    before = {sign: signal.signal(sign, ask) for sign in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for sign, handler in before.items():
+            signal.signal(sign, handler)
+
+
+def _bar() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=number() != 0,
+    )
+
+
+def _told(run: Run, out: Path) -> None:
+    print(read_log(out)[-1])

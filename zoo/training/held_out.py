@@ -1,0 +1,79 @@
+"""Points of the training set that are kept from training, to see how it goes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Int, UInt8
+
+from harness.distances import Distance
+from harness.metrics import fpr_at_95, rank
+from harness.types import Rows, Vectors
+from zoo.backbones import Deployed, Network
+
+POINTS = 1000  # their patches, each against each other's, are a million pairs
+FEWEST = 50
+TOGETHER = 500
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Rows to train on, and two rows of each held-out point."""
+
+    train: Rows  # ascending
+    a: Int[np.ndarray, " pairs"]
+    b: Int[np.ndarray, " pairs"]  # b[i] shows the point of a[i]
+
+
+def split(
+    point: Int[np.ndarray, " n"], image: Int[np.ndarray, " n"], share: float, seed: int
+) -> Split:
+    """Hold out every point whose first row is of one of the held-out images, drawn from all.
+
+    Where all rows are of one image, points are drawn instead. Of more than 1,000 such points with
+    two patches or more, 1,000 are looked at; none of the others is trained on either.
+
+    Raises:
+        ValueError: if too few points would be held out, or none left; says what to do.
+    """
+    rng = np.random.default_rng([seed, 0x5E1D])
+    _, first, number = np.unique(point, return_index=True, return_inverse=True)
+    home = image[first] if np.ptp(image) else np.arange(len(first))
+    homes = rng.permutation(np.unique(home))
+    out = np.isin(home, homes[: max(1, round(share * len(homes)))])
+    rows = np.flatnonzero(out[number])
+    order = rows[np.argsort(number[rows], kind="stable")]
+    pairs = order[:-1][number[order[1:]] == number[order[:-1]]]
+    following = order[1:][number[order[1:]] == number[order[:-1]]]
+    _, one_each = np.unique(number[pairs], return_index=True)
+    chosen = rng.permutation(one_each)[:POINTS]
+    if len(chosen) < FEWEST or out.all():
+        raise ValueError(
+            f"holding out {share:g} of {len(homes)} images leaves {len(chosen)} points with two"
+            f" patches to validate on and {np.count_nonzero(~out)} points to train on; at least"
+            f" {FEWEST} are wanted: --set held_out=0.2, or give more data"
+        )
+    return Split(np.flatnonzero(~out[number]), pairs[chosen], following[chosen])
+
+
+def fpr95(vectors: Vectors, distance: Distance) -> float:
+    """FPR95 over all pairs of one patch of a point with another's; rows i and n + i match.
+
+    Far more non-matches than matches, so that it can be told well below 1 %.
+    """
+    n = len(vectors) // 2
+    found = distance.cross(vectors[:n], vectors[n:])
+    return float(fpr_at_95(rank(np.eye(n, dtype=bool).ravel(), found.ravel())))
+
+
+def vectors(
+    network: Network, patches: UInt8[np.ndarray, "n side side"], device: torch.device
+) -> Vectors:
+    """What users of the network would get for patches."""
+    was = network.training
+    deployed = Deployed(network)
+    parts = np.array_split(patches, -(-len(patches) // TOGETHER))
+    with torch.inference_mode():
+        rows = [deployed(torch.from_numpy(part).to(device)).cpu().numpy() for part in parts]
+    network.train(was)
+    return np.concatenate(rows)

@@ -1,0 +1,57 @@
+"""What a training says while it runs: a line of JSON a step, perhaps TensorBoard."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from zoo.training.loop import Seen
+
+FILE = "log.jsonl"
+
+
+def open_log(out: Path, *, upto: int, tensorboard: bool = False) -> Callable[[Seen], None]:
+    """A function that writes what it is told; lines of steps after `upto`, which come again, go.
+
+    Raises:
+        ImportError: if TensorBoard is asked for and not installed.
+    """
+    file = out / FILE
+    known = file.read_text("utf-8").splitlines() if file.is_file() else []
+    kept = [line for line in known if 0 <= _step(line) <= upto]
+    file.write_text("".join(f"{line}\n" for line in kept), "utf-8")
+    board = _board(out, upto) if tensorboard else None
+
+    def write(seen: Seen) -> None:
+        found = {name: value for name, value in vars(seen).items() if value is not None}
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(found) + "\n")
+        for name in ("loss", "lr", "fpr95"):
+            if board and name in found:
+                board.add_scalar(name, found[name], seen.step)
+
+    return write
+
+
+def read_log(out: Path) -> list[Seen]:
+    """What was said, in the order of steps."""
+    file = out / FILE
+    lines = file.read_text("utf-8").splitlines() if file.is_file() else []
+    return [Seen(**json.loads(line)) for line in lines if _step(line) >= 0]
+
+
+def _step(line: str) -> int:
+    """The step of a line; what was cut off when the power went has none."""
+    try:
+        return int(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return -1
+
+
+def _board(out: Path, upto: int):  # type: ignore[no-untyped-def]  # tensorboard is an extra
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise ImportError(
+            "TensorBoard is not installed: pip install tensorboard, or leave out --tensorboard"
+        ) from error
+    return SummaryWriter(str(out / "tensorboard"), purge_step=upto + 1)

@@ -1,0 +1,221 @@
+"""The one training loop: batches in, weights out; it can be killed at any moment and goes on.
+
+All randomness of a step comes from the seed and the step's number, so there is no state of a
+generator to keep, and the batch of the next step can be made while this one is computed.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import UInt8
+from torch import nn
+
+from harness import Dataset
+from harness.types import Patches
+from zoo.backbones import Network
+from zoo.training import held_out, state
+from zoo.training.augment import augmented
+from zoo.training.describe import Described
+from zoo.training.groups import Groups
+from zoo.training.method import Batch, Sampler
+from zoo.training.recipe import Recipe, make
+from zoo.training.together import add_gradients, number, together
+
+VALIDATIONS = 10  # at the ends of epochs, in a whole training, and one before it
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What there is to say after a step, or of the network before one."""
+
+    step: int  # steps done
+    loss: float | None = None
+    lr: float | None = None
+    fpr95: float | None = None  # of held-out points
+    patches: int = 0  # rows of the batch
+    seconds: float = 0.0  # of training so far, that before an interruption too
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One training, set up."""
+
+    recipe: Recipe
+    dataset: Dataset
+    patches: Patches  # of the data set, at the size that the network takes
+    network: Network
+    method: nn.Module
+    sampler: Sampler
+    split: held_out.Split
+    device: torch.device
+    precision: torch.dtype  # of convolutions
+
+
+def prepare(
+    recipe: Recipe,
+    dataset: Dataset,
+    patches: Callable[[int], Patches],
+    *,
+    device: torch.device,
+    precision: torch.dtype,
+) -> Run:
+    """Make the network, the method and its sampler; refuses at once what can't be trained on.
+
+    Args:
+        recipe: checked.
+        dataset: the training data.
+        patches: gives the patches of the data set at a size.
+        device: where to compute.
+        precision: of convolutions: float32 or bfloat16.
+    """
+    torch.manual_seed(recipe.seed)
+    network: Network = make("network", recipe.network)
+    method = make("method", recipe.method)
+    split = held_out.split(dataset.point, dataset.image, recipe.held_out, recipe.seed)
+    groups = Groups.of(dataset.point, dataset.image, split.train)
+    sampler = method.sampler(groups, recipe.seed)
+    return Run(
+        recipe,
+        dataset,
+        patches(network.side),
+        network.to(device, memory_format=torch.channels_last),  # type: ignore[call-overload]
+        method.to(device),
+        sampler,
+        split,
+        device,
+        precision,
+    )
+
+
+def train(
+    run: Run,
+    out: Path,
+    *,
+    resume: bool = False,
+    keep_every: float = 60.0,
+    stop: Callable[[], bool] = lambda: False,
+) -> Iterator[Seen]:
+    """Train to the end, or to where `stop` says so; a state to resume from is kept in `out`.
+
+    Args:
+        run: from `prepare`.
+        out: folder of the state.
+        resume: go on from the state in `out`.
+        keep_every: seconds after which the state is kept, beside the end.
+        stop: asked after each step.
+
+    Raises:
+        FloatingPointError: if a loss is not finite; the state before it is still there.
+    """
+    recipe, network, method = run.recipe, run.network, run.method
+    optimiser = _optimiser(run)
+    of = state.Trained(network, method, optimiser)
+    origin = state.origin(recipe, run.dataset.sha256, processes=together())
+    first, before = state.load(out, of, origin=origin) if resume else (0, 0.0)
+    validate_after = recipe.steps_per_epoch * max(1, recipe.epochs // VALIDATIONS)
+    began = kept = time.monotonic()
+
+    def keep(step: int) -> None:
+        if number() == 0:
+            seconds = before + time.monotonic() - began
+            state.save(out, of, step=step, seconds=seconds, origin=origin)
+
+    network.train()
+    if first == 0:
+        yield Seen(0, fpr95=_validated(run))
+    for step, batch, patches in _fed(run, first):
+        loss, lr = _step(run, optimiser, step, batch, patches)
+        seconds = before + time.monotonic() - began
+        done = step + 1
+        last = done == recipe.steps
+        fpr95 = _validated(run) if last or done % validate_after == 0 else None
+        if last or time.monotonic() - kept > keep_every:
+            keep(done)
+            kept = time.monotonic()
+        yield Seen(done, loss, lr, fpr95, len(batch), seconds)
+        if not last and stop():
+            keep(done)
+            return
+
+
+def _optimiser(run: Run) -> torch.optim.SGD:
+    settings = run.recipe.optimiser
+    groups: dict[float, list[nn.Parameter]] = {}
+    named = [*run.network.named_parameters(), *run.method.named_parameters(prefix="method")]
+    for name, parameter in named:
+        if parameter.requires_grad:
+            factors = run.network.lr_factors.items()
+            factor = next((value for part, value in factors if name.startswith(part)), 1.0)
+            groups.setdefault(factor, []).append(parameter)
+    return torch.optim.SGD(
+        [{"params": own, "factor": factor} for factor, own in groups.items()],
+        lr=settings.lr,
+        momentum=settings.momentum,
+        dampening=settings.dampening,
+        weight_decay=settings.weight_decay,
+    )
+
+
+def _fed(run: Run, first: int) -> Iterator[tuple[int, Batch, UInt8[np.ndarray, "n side side"]]]:
+    """Batches with their patches, each read while the step before it is computed."""
+
+    def read(step: int) -> tuple[int, Batch, Any]:
+        batch = run.sampler(step)
+        return step, batch, run.patches[batch.rows]
+
+    with ThreadPoolExecutor(1) as pool:
+        ahead = pool.submit(read, first) if first < run.recipe.steps else None
+        while ahead:
+            found = ahead.result()
+            following = found[0] + 1
+            ahead = pool.submit(read, following) if following < run.recipe.steps else None
+            yield found
+
+
+def _step(
+    run: Run, optimiser: torch.optim.SGD, step: int, batch: Batch, patches: np.ndarray
+) -> tuple[float, float]:
+    """One update; the loss before it, and the learning rate."""
+    recipe, device = run.recipe, run.device
+    torch.manual_seed(_seed(recipe.seed, step, number() + 1))  # of dropout
+    random = torch.Generator().manual_seed(_seed(recipe.seed, step, 0))
+    point = torch.from_numpy(batch.point).to(device)
+    x = augmented(
+        torch.from_numpy(patches).to(device),
+        point,
+        None if batch.angle is None else torch.from_numpy(batch.angle).to(device),
+        dihedral=recipe.augmentation.dihedral,
+        random=random,
+    )
+    loss = run.method(Described(run.network, run.precision), x, point, random)
+    value = float(loss.detach())
+    if not math.isfinite(value):
+        raise FloatingPointError(
+            f"step {step}: the loss is {value}; resume from the state before it with another"
+            " recipe, e.g. --set optimiser.lr=... smaller"
+        )
+    optimiser.zero_grad(set_to_none=True)
+    loss.backward()
+    add_gradients(run.network)
+    lr = recipe.optimiser.lr * recipe.factor_at(step)
+    for group in optimiser.param_groups:
+        group["lr"] = lr * group["factor"]
+    optimiser.step()
+    return value, lr
+
+
+def _seed(*numbers: int) -> int:
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def _validated(run: Run) -> float:
+    rows = np.concatenate([run.split.a, run.split.b])
+    vectors = held_out.vectors(run.network, run.patches[rows], run.device)
+    return held_out.fpr95(vectors, run.network.distance)

@@ -1,0 +1,153 @@
+"""Batches of matching pairs, each of another point: rows a0 .. a(n-1), then p0 .. p(n-1)."""
+
+from functools import lru_cache
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+
+from zoo.training.groups import Groups
+from zoo.training.method import Batch, Sampler
+
+Points = Int[np.ndarray, " n"]
+
+STEP, EPOCH = 0xBA7C, 0xE90C  # what a seed is used for, so that no two uses share their numbers
+
+
+def random_pairs(
+    groups: Groups, n: int, seed: int, *, images: int | None = None, share: float = 0.5
+) -> Sampler:
+    """Each step n points, no two the same, and of each a random pair of its patches.
+
+    Args:
+        groups: the training set.
+        n: pairs.
+        seed: with the step, decides all.
+        images: this share of the anchors is from so many images, drawn anew each step, so that
+            many negatives are from the anchor's own image; from further images where they show
+            too few points. None: from anywhere.
+        share: of the pairs, rounded.
+
+    Raises:
+        ValueError: if there are too few points or images, or points without a pair.
+    """
+    check(groups, n)
+    if images is not None:
+        return _from_few_images(groups, n, seed, images, round(share * n))
+
+    def batch(step: int) -> Batch:
+        rng = np.random.default_rng([seed, step, STEP])
+        return pairs_of(groups, rng.choice(len(groups), n, replace=False), rng)
+
+    return batch
+
+
+def every_point(groups: Groups, n: int, seed: int) -> Sampler:
+    """Each epoch every point once, in another random order, with a random pair of its patches.
+
+    The epoch has as many steps as there are whole batches: fewer than n points wait for the next.
+
+    Args:
+        groups: the training set.
+        n: pairs.
+        seed: with the step, decides all.
+
+    Raises:
+        ValueError: if there are too few points, or points without a pair.
+    """
+    check(groups, n)
+    steps = len(groups) // n
+
+    @lru_cache(maxsize=1)
+    def order(epoch: int) -> Points:
+        return np.random.default_rng([seed, epoch, EPOCH]).permutation(len(groups))
+
+    def batch(step: int) -> Batch:
+        epoch, i = divmod(step, steps)
+        point = order(epoch)[i * n : (i + 1) * n]
+        return pairs_of(groups, point, np.random.default_rng([seed, step, STEP]))
+
+    return batch
+
+
+def check(groups: Groups, n: int) -> None:
+    """Refuse a training set that can't give n pairs, each of another point.
+
+    Raises:
+        ValueError: says which points have no pair, or how many points there are.
+    """
+    alone = np.flatnonzero(groups.size < 2)
+    if alone.size:
+        raise ValueError(
+            f"{alone.size} of {len(groups)} points have one patch, the first of them row"
+            f" {groups.rows(alone[0])[0]} of the training set: no matching pair can be drawn of"
+            " them; leave them out of it"
+        )
+    if n > len(groups):
+        raise ValueError(
+            f"{n} points are to meet in a step, but the training set has {len(groups)}: ask for"
+            " fewer (in most recipes --set method.pairs=...), or give more data"
+        )
+
+
+def pairs_of(
+    groups: Groups, point: Points, rng: np.random.Generator, first: Points | None = None
+) -> Batch:
+    """One pair of patches of each of these points, both drawn at random.
+
+    Args:
+        groups: the training set.
+        point: of each pair.
+        rng: draws.
+        first: which of a point's patches is the anchor, from 0 on, where it is drawn already.
+    """
+    size = groups.size[point]
+    first = rng.integers(size) if first is None else first
+    second = rng.integers(size - 1)
+    second += second >= first
+    start = groups.start[point]
+    rows = groups.order[np.concatenate([start + first, start + second])]
+    return Batch(rows, np.tile(point, 2))
+
+
+def without(taken: Points, groups: Groups, n: int, rng: np.random.Generator) -> Points:
+    """So many random points, no two the same and none of those that are taken."""
+    drawn = rng.choice(len(groups), n + len(taken), replace=False)
+    return drawn[~np.isin(drawn, taken)][:n]
+
+
+def strangers(
+    vectors: Float[torch.Tensor, "n dim"], random: torch.Generator
+) -> Float[torch.Tensor, "n dim"]:
+    """For each pair of a batch the vector of another, random pair: no match, and not mined."""
+    return vectors.roll(int(torch.randint(1, len(vectors), (), generator=random)), dims=0)
+
+
+def _from_few_images(groups: Groups, n: int, seed: int, images: int, near: int) -> Sampler:
+    _, number, size = np.unique(groups.image[groups.order], return_inverse=True, return_counts=True)
+    if images > len(size):
+        raise ValueError(
+            f"anchors are to come from {images} images, but the training set is from {len(size)}:"
+            " ask for fewer (--set method.images=...), or leave that out"
+        )
+    by_image = np.argsort(number, kind="stable")  # places in groups.order
+    parts = np.split(by_image, np.cumsum(size)[:-1])
+    point_at = np.repeat(np.arange(len(groups)), groups.size)
+
+    def batch(step: int) -> Batch:
+        rng = np.random.default_rng([seed, step, STEP])
+        shuffled = rng.permutation(len(parts))
+        count = images
+        while True:  # ends: all images together show all points
+            places = rng.permutation(np.concatenate([parts[i] for i in shuffled[:count]]))
+            shown, at = np.unique(point_at[places], return_index=True)
+            if len(shown) >= near:
+                break
+            count *= 2
+        chosen = rng.choice(len(shown), near, replace=False)
+        point = np.concatenate([shown[chosen], without(shown[chosen], groups, n - near, rng)])
+        first = rng.integers(groups.size[point])
+        first[:near] = places[at[chosen]] - groups.start[point[:near]]
+        return pairs_of(groups, point, rng, first)
+
+    return batch

@@ -1,0 +1,228 @@
+"""A recipe: everything that decides which weights come out of a training, as one TOML file."""
+
+import inspect
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
+
+from harness.registry import unknown
+
+RECIPES = Path(__file__).parents[1] / "recipes"
+
+METHODS = {
+    "hardnet": "zoo.hardnet:HardNet",
+}
+"""Names in [method]; another package's is written as package.module:Name."""
+
+NETWORKS = {
+    "l2net": "zoo.backbones:L2Net",
+}
+"""Names in [network]; another package's is written as package.module:Name."""
+
+Share = Annotated[float, Ge(0), Lt(1)]
+
+
+class Strict(BaseModel):
+    """A table of a recipe: an unknown key, or a value of another type, is an error."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Optimiser(Strict):
+    """Stochastic gradient descent with momentum."""
+
+    lr: Annotated[float, Gt(0)]
+    momentum: Share = 0.9
+    dampening: Share = 0.0
+    weight_decay: Annotated[float, Ge(0)] = 0.0
+
+
+class Schedule(Strict):
+    """By what the learning rate is multiplied, epoch by epoch or step by step."""
+
+    name: Literal["constant", "linear", "steps", "exponential"]
+    at: tuple[Annotated[int, Gt(0)], ...] = ()  # "steps": epochs after which `factor` is applied
+    factor: Annotated[float, Gt(0), Le(1)] = 1.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _lists(cls, given: Any) -> Any:
+        if isinstance(given, dict) and isinstance(given.get("at"), list):
+            return given | {"at": tuple(given["at"])}
+        return given
+
+    @model_validator(mode="after")
+    def _complete(self) -> "Schedule":
+        if self.name == "steps" and not self.at:
+            raise ValueError('"steps" needs at = [epochs]')
+        if self.name in ("steps", "exponential") and self.factor == 1:
+            raise ValueError(f'"{self.name}" needs a factor below 1')
+        return self
+
+    def factor_at(self, step: int, *, epochs: int, steps_per_epoch: int) -> float:
+        """The multiple of the learning rate that a step takes, steps counted from 0."""
+        epoch = step // steps_per_epoch
+        if self.name == "linear":
+            return 1 - step / (epochs * steps_per_epoch)
+        if self.name == "steps":
+            return self.factor ** sum(epoch >= after for after in self.at)
+        return self.factor**epoch
+
+
+class Augmentation(Strict):
+    """What is done to patches on the way to the network, anew in every step."""
+
+    dihedral: bool = False  # one of the 8 turns and flips for all patches of a point
+
+
+class Part(BaseModel):
+    """A name, and keyword arguments of the function or class that it stands for."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The keyword arguments."""
+        return dict(self.model_extra or {})
+
+
+class Recipe(Strict):
+    """Settings of one training. Steps count from 0; an epoch is so many steps."""
+
+    name: str
+    paper: str = ""
+    data: tuple[str, ...]
+    epochs: Annotated[int, Gt(0)]
+    steps_per_epoch: Annotated[int, Gt(0)]
+    seed: Annotated[int, Ge(0)] = 0
+    held_out: Annotated[float, Gt(0), Lt(1)] = 0.05  # share of the images, for validation
+    method: Part
+    network: Part
+    optimiser: Optimiser
+    schedule: Schedule = Schedule(name="constant")
+    augmentation: Augmentation = Augmentation()
+
+    @property
+    def steps(self) -> int:
+        """Steps in all."""
+        return self.epochs * self.steps_per_epoch
+
+    def factor_at(self, step: int) -> float:
+        """The multiple of the learning rate that a step takes."""
+        return self.schedule.factor_at(
+            step, epochs=self.epochs, steps_per_epoch=self.steps_per_epoch
+        )
+
+
+def names() -> list[str]:
+    """Recipes that come with the zoo."""
+    return sorted(file.stem for file in RECIPES.glob("*.toml"))
+
+
+def listing() -> dict[str, str]:
+    """Recipes that come with the zoo, and the paper of each."""
+    return {name: read(name).paper for name in names()}
+
+
+def read(spec: str, settings: Sequence[str] = (), data: Sequence[str] = ()) -> Recipe:
+    """The recipe of a name or of a TOML file, with settings KEY=VALUE and other data over it.
+
+    KEY is that of a table where it has dots: optimiser.lr=0.1. VALUE is written as in TOML; what
+    TOML can't read is text.
+
+    Raises:
+        LookupError: if there is none of this name.
+        ValueError: if it is no TOML, or a key, a value, a method or a network is not known.
+    """
+    file = Path(spec) if spec.endswith(".toml") else RECIPES / f"{spec}.toml"
+    if not file.is_file():
+        if spec.endswith(".toml"):
+            raise FileNotFoundError(f"no recipe file {file}")
+        raise LookupError(f"{unknown('recipes', spec, names())}, or give a TOML file")
+    try:
+        table = tomllib.loads(file.read_text("utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{file} is not TOML: {error}") from error
+    table = {"name": file.stem, "network": {"name": "l2net"}} | table
+    for setting in settings:
+        _set(table, setting)
+    if data:
+        table["data"] = list(data)
+    return checked(table, file)
+
+
+def checked(table: Mapping[str, Any], source: object) -> Recipe:
+    """A recipe from its table; every part of it is known and accepts its arguments.
+
+    Raises:
+        ValueError: otherwise; names the source and the key.
+    """
+    try:
+        recipe = Recipe.model_validate(
+            {**table, "data": tuple(table.get("data", ())) or None}, strict=True
+        )
+    except ValidationError as error:
+        raise ValueError(f"{source}: {_told(error)}") from error
+    for kind, part in (("method", recipe.method), ("network", recipe.network)):
+        try:
+            _options(find(kind, part.name), part.options)
+        except (ValidationError, LookupError) as error:
+            told = _told(error) if isinstance(error, ValidationError) else error.args[0]
+            raise ValueError(f"{source}: [{kind}] {told}") from error
+    return recipe
+
+
+def make(kind: Literal["method", "network"], part: Part) -> Any:
+    """The method or network that a part of a checked recipe stands for."""
+    maker = find(kind, part.name)
+    return maker(**_options(maker, part.options))
+
+
+def find(kind: str, name: str) -> Any:
+    """The class of a method or network: one of the zoo's names, or package.module:Name."""
+    known = METHODS if kind == "method" else NETWORKS
+    place = known.get(name, name)
+    if ":" not in place:
+        raise LookupError(unknown(f"{kind}s", name, known))
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def _options(maker: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Keyword arguments, validated by the types in the signature of what takes them."""
+    fields: dict[str, Any] = {
+        name: (one.annotation, ... if one.default is one.empty else one.default)
+        for name, one in inspect.signature(maker).parameters.items()
+    }
+    model = create_model("Options", __base__=Strict, **fields)
+    return dict(model.model_validate(given))
+
+
+def _set(table: dict[str, Any], setting: str) -> None:
+    key, equals, text = setting.partition("=")
+    if not equals or not key:
+        raise ValueError(f"--set {setting} is not KEY=VALUE, e.g. --set optimiser.lr=0.1")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    *path, last = key.split(".")
+    for name in path:
+        table = table.setdefault(name, {})
+        if not isinstance(table, dict):
+            raise ValueError(f"--set {setting}: {name} is no table of the recipe")
+    table[last] = value
+
+
+def _told(error: ValidationError) -> str:
+    return "; ".join(
+        f"{'.'.join(map(str, one['loc']))}: {one['msg']} (given: {one['input']!r:.60})"
+        for one in error.errors()
+    )
