@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.types import Block, Dataset, Descriptions, Descriptor, Protocol, Scores
+    from harness.types import Block, Dataset, Descriptions, Descriptor, Protocol, Quantity, Scores
 
-__all__ = ["Block", "Dataset", "Descriptions", "Descriptor", "Protocol", "Scores"]
+__all__ = ["Block", "Dataset", "Descriptions", "Descriptor", "Protocol", "Quantity", "Scores"]
 
 
 def __getattr__(name: str) -> object:  # so that the command line starts without NumPy

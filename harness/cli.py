@@ -124,6 +124,29 @@ def describe(
 
 
 @app.command()
+def export(
+    model: Annotated[str, typer.Option("--model", help="A model with a network, as for eval.")],
+    out: Annotated[Path, typer.Option("--out", help="The ONNX file.")],
+    precision: Annotated[str, typer.Option(help="fp32, fp16 or int8.")] = "fp32",
+    protocol: Annotated[
+        str | None,
+        typer.Option(help="What the file and the model are scored on; hpatches below fp32."),
+    ] = None,
+    data: DataFolder = None,
+    split: Split = None,
+    calibration: Annotated[
+        Path | None,
+        typer.Option(help="Data of the protocol that int8 takes its scales from; its sample."),
+    ] = None,
+) -> None:
+    """Write a model as one ONNX file, checked against torch: uint8 patches in, vectors out."""
+    from harness import onnx_session, session
+
+    options = session.options(data=data, split=split)
+    onnx_session.export(model, out, precision, protocol, options, calibration)
+
+
+@app.command()
 def models() -> None:
     """List the descriptors that are installed."""
     _listed("descriptors")
@@ -158,6 +181,49 @@ def check(
     models = model.split(",") if model else []
     if not session.check(models, protocol, session.options(data=data), device):
         raise typer.Exit(1)
+
+
+@app.command()
+def train(
+    recipe: Annotated[
+        str, typer.Option("--recipe", help="A name from `harness recipes`, or a TOML file.")
+    ],
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data", help="Folders, or names from `harness data list`; several with commas."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder of the training; trained/RECIPE.")
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A setting of the recipe, as KEY=VALUE or TABLE.KEY=VALUE."),
+    ] = None,
+    device: Device = "auto",
+    precision: Annotated[
+        str, typer.Option(help="Of convolutions: auto, float32 or bfloat16.")
+    ] = "auto",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the training in the folder.")
+    ] = False,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Write TensorBoard's files as well.")
+    ] = False,
+) -> None:
+    """Train a network by a recipe; under torchrun, on several devices together."""
+    trainer = registry.load("trainers", "recipes")
+    options = {"device": device, "precision": precision}
+    flags = {"resume": resume, "tensorboard": tensorboard}
+    print(trainer(recipe, out, data=_parts(data), settings=setting or (), **options, **flags))
+
+
+@app.command()
+def recipes() -> None:
+    """List the recipes that can be trained."""
+    for name, about in registry.load("trainers", "listing")().items():
+        print(f"{name:24} {about}")
 
 
 @app.command()
@@ -208,11 +274,11 @@ def data_fetch(
     ] = None,
 ) -> None:
     """Download a published data set, checked, and print its folder."""
-    from harness import datasets, download
+    from harness import dataset_fetch, datasets, download
 
     for one in [name] if from_file else [row.name for row in datasets.named(name)]:
         with download.bar(one) as progress:
-            place = datasets.fetch(one, from_file or (), progress=progress)
+            place = dataset_fetch.fetch(one, from_file or (), progress=progress)
         print(place)
 
 
@@ -239,7 +305,10 @@ def data_path(name: Annotated[str, typer.Argument(help="A set, or a family of se
 
     place = datasets.path(name)
     if place is None:
-        raise FileNotFoundError(f"{name} is not here: harness data fetch {name}")
+        raise FileNotFoundError(
+            f"{name} is not here, or not whole: harness data fetch {name} gets it, or says what it"
+            " lacks"
+        )
     print(place)
 
 
@@ -248,9 +317,9 @@ def weights_add(
     files: Annotated[list[Path], typer.Argument(help="Files of published weights.")],
 ) -> None:
     """Check files of published weights and keep them, as safetensors, where models find them."""
-    from harness import weights
+    from harness import published_weights, weights
 
-    known = weights.known().values()
+    known = published_weights.known().values()
     for file in files:
         print(f"{weights.add(file, known).name} is here now")
 
@@ -260,25 +329,29 @@ def weights_fetch(
     names: Annotated[list[str], typer.Argument(help="As `weights list` has them.")],
 ) -> None:
     """Download published weights from their mirrors, checked by sha256."""
-    from harness import download, weights
+    from harness import download, published_weights
 
-    known = weights.known()
+    known = published_weights.known()
     for name in names:
         if name not in known:
             raise LookupError(registry.unknown("weights", name, known))
         with download.bar(name) as progress:
-            weights.fetch(known[name], progress=progress)
+            published_weights.fetch(known[name], progress=progress)
         print(f"{name} is here now")
 
 
 @weights_app.command("list")
 def weights_list() -> None:
     """List the published weights that models know, and which of them are here."""
-    from harness import weights
+    from harness import published_weights, weights
 
-    for name, row in sorted(weights.known().items()):
+    for name, row in sorted(published_weights.known().items()):
         here = "here" if weights.is_here(row) else "not here"
         print(f"{name:24} {here:9} {row.file}  {row.licence}")
+
+
+def _parts(text: str | None) -> list[str]:
+    return [part.strip() for part in text.split(",")] if text else []
 
 
 def _listed(kind: str) -> None:

@@ -34,7 +34,7 @@ class Distance:
     paired: Callable[[Vectors, Rows, ManyRows], Distances]  # rows a[i] with rows b[..., i]
     cross: Callable[[Vectors, Vectors], Crossed]  # every row with every row; ties come out equal
     propose: Callable[[Vectors], "Proposal"]  # of b: a faster `cross` with b
-    rounding: Callable[[Vectors], float]  # bound on the error of a difference within such a row
+    rounding: Callable[[Vectors], float]  # bound on the error of a difference of two of its entries
     unsquared: Callable[[np.ndarray], np.ndarray]  # from what is returned to the distance named
 
     def columns(self, dim: int) -> int:
@@ -57,7 +57,7 @@ class Distance:
         propose = self.propose(b)
         found = [
             _nearest(self.paired, propose, both, rows, len(a), reach)
-            for rows in _chunks(len(a), len(b))
+            for rows in chunks(len(a), len(b))
         ]
         return Nearest(
             np.concatenate([part.distance for part in found] or [np.empty(0, np.float32)]),
@@ -76,7 +76,7 @@ class Nearest:
 
 
 Proposal = Callable[[Vectors], Crossed]
-"""Rows a -> all with all, up to a constant of each row."""
+"""Rows a -> all with all, as far as float32 goes."""
 
 
 def _nearest(
@@ -111,7 +111,8 @@ def _nearest(
     return Nearest(least, row[order] + rows.start, column[order])
 
 
-def _chunks(n: int, m: int) -> Iterator[slice]:
+def chunks(n: int, m: int) -> Iterator[slice]:
+    """Rows of n to compare with m others at a time: CROSSED entries, or one row."""
     step = max(1, CROSSED // max(m, 1))
     return (slice(i, min(i + step, n)) for i in range(0, n, step))
 
@@ -145,11 +146,11 @@ def _l2_cross(a: Float32[np.ndarray, "n d"], b: Float32[np.ndarray, "m d"]) -> C
 
 
 def _l2_propose(b: Float32[np.ndarray, "m d"]) -> Proposal:
-    right = np.concatenate([b, _squared_norm(b)], axis=1).T
+    right = np.concatenate([b, np.ones((len(b), 1), np.float32), _squared_norm(b)], axis=1).T
 
     def propose(a: Float32[np.ndarray, "n d"]) -> Crossed:
-        # Without |a|^2, which is the same in a whole row.
-        return np.concatenate([-2 * a, np.ones((len(a), 1), np.float32)], axis=1) @ right
+        ones = np.ones((len(a), 1), np.float32)
+        return np.concatenate([-2 * a, _squared_norm(a), ones], axis=1) @ right
 
     return propose
 
@@ -159,9 +160,9 @@ def _squared_norm(a: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n 1"]:
 
 
 def _l2_rounding(vectors: Float32[np.ndarray, "n d"]) -> float:
-    """Worst case of two float32 sums of d + 1 products, none larger than twice these norms."""
+    """Worst case of two float32 sums of d + 2 products, which are 4 such norms at most together."""
     largest = float(_squared_norm(vectors).max(initial=0))
-    return 4 * (vectors.shape[1] + 1) * float(np.finfo(np.float32).eps) * largest
+    return 5 * (vectors.shape[1] + 2) * float(np.finfo(np.float32).eps) * largest
 
 
 def _hamming_paired(vectors: Vectors, a: Rows, b: ManyRows) -> Distances:

@@ -101,9 +101,9 @@ def _datasets() -> Iterator[str]:
 
 
 def _weights() -> Iterator[str]:
-    from harness import weights
+    from harness import published_weights, weights
 
-    for name, row in sorted(weights.known().items()):
+    for name, row in sorted(published_weights.known().items()):
         yield f"weights {name} are {'here' if weights.is_here(row) else 'not here'}"
 
 

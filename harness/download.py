@@ -4,68 +4,35 @@ pooch, the usual library for this, has no resume and no mirrors, and deletes wha
 interruption; what is left of its work is a hash check. So this is urllib.
 """
 
-import errno
 import hashlib
-import http.client
 import json
 import logging
 import re
 import shutil
-import socket
 import time
 import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from http.client import HTTPException
+from pathlib import Path
+from typing import TypeVar
 
-from harness import atomic
+from harness import atomic, web
+from harness.copies import HEAD, PAGE, PIECE, Copy, Refused, check, digest, impostor
+from harness.web import Answer, Interrupted, Unreachable
 
-PIECE = 1 << 18  # bytes read at a time
-HEAD = 512  # bytes that tell a web page or a Git LFS pointer from data
-PATIENCE = 30.0  # seconds without a byte before a connection counts as broken
 TRIES = 3  # connections in a row that bring no new byte, before a mirror is given up
 PAUSE = 1.0  # seconds before the second try
 MOST = 1 << 38  # bytes (256 GiB) taken from a server that does not say how many there are
 
 Progress = Callable[[int, int | None], None]  # bytes that are here, bytes in all where known
 T = TypeVar("T")
-_Answer = http.client.HTTPResponse | urllib.error.HTTPError
 
 log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True)
-class Copy:
-    """A file at one address, and how to know it. Mirrors that packed anew have other bytes."""
-
-    url: str
-    hash: str | None = None  # "sha256:...", "md5:...", "git:..." (of a blob); None: none published
-    size: int | None = None  # bytes, where known
-
-    @property
-    def file(self) -> str:
-        """Its name on the server."""
-        return PurePosixPath(urllib.parse.unquote(urllib.parse.urlsplit(self.url).path)).name
-
-
-class Refused(ValueError):
-    """What came is not the file that was asked for; it is not kept."""
-
-
-class _Interrupted(OSError):
-    """The connection broke; what came before is kept."""
-
-
-class _Unreachable(OSError):
-    """No server answers."""
-
-
 # What is the mirror's fault or its file's, so that the next may do better.
-_NEXT = (ValueError, RecursionError, _Interrupted, _Unreachable, urllib.error.HTTPError)
+_NEXT = (ValueError, RecursionError, Interrupted, Unreachable, urllib.error.HTTPError)
 
 
 def fetch(
@@ -111,48 +78,16 @@ def fetch(
             troubles.append((copy, error))
             if isinstance(error, urllib.error.HTTPError):
                 error.close()
-    if troubles and all(isinstance(error, _Unreachable) for _, error in troubles):
+            if copy is not copies[-1]:
+                log.info("passed over: %s: %s", copy.url, web.fault(error))
+    if troubles and all(isinstance(error, Unreachable) for _, error in troubles):
         hosts = dict.fromkeys(urllib.parse.urlsplit(copy.url).netloc for copy, _ in troubles)
         raise OSError(
             f"{what}: there seems to be no network, since {' and '.join(hosts)} can't be reached"
             f" ({troubles[0][1]}); {by_hand}"
         )
-    told = "".join(f"\n  {copy.url}: {_reason(error)}" for copy, error in troubles)
+    told = "".join(f"\n  {copy.url}: {web.fault(error)}" for copy, error in troubles)
     raise OSError(f"{what}: no mirror gave it:{told or ' none is known'}\n{by_hand}")
-
-
-def check(file: Path, copy: Copy) -> None:
-    """See whether a file is a copy, as far as its size, hash and first bytes tell.
-
-    Raises:
-        Refused: if it is not; says what it is instead.
-    """
-    size = file.stat().st_size
-    with file.open("rb") as stream:
-        head = stream.read(HEAD)
-    if wrong := _impostor(head):
-        raise Refused(wrong)
-    if copy.size is not None and size != copy.size:
-        came = "was cut off" if size < copy.size else "is too long"
-        raise Refused(f"it {came}: {size} bytes, {copy.size} are wanted")
-    if not size:
-        raise Refused("it is empty")
-    if copy.hash:
-        kind, _, wanted = copy.hash.partition(":")
-        found = digest(file, kind)
-        if found != wanted:
-            raise Refused(f"its {kind} is {found}, {wanted} is wanted: it is another file")
-
-
-def digest(file: Path, kind: str = "sha256") -> str:
-    """The hash of a file: "sha256", "md5", or "git" for the name that git gives its contents."""
-    with file.open("rb") as stream:
-        if kind != "git":
-            return hashlib.file_digest(stream, kind).hexdigest()
-        blob = hashlib.sha1(b"blob %d\0" % file.stat().st_size, usedforsecurity=False)
-        while piece := stream.read(PIECE):
-            blob.update(piece)
-    return blob.hexdigest()
 
 
 @contextmanager
@@ -204,7 +139,7 @@ def _complete(copy: Copy, part: Path, progress: Progress) -> None:
         before = _size(part)
         try:
             return _continue(copy, part, progress)
-        except _Interrupted:
+        except Interrupted:
             idle = 0 if _size(part) > before else idle + 1
             if idle == TRIES:
                 raise
@@ -218,30 +153,24 @@ def _continue(copy: Copy, part: Path, progress: Progress, *, anew: bool = False)
     on, given in place of the file, must not cost what was downloaded yesterday.
     """
     have = 0 if anew else _size(part)
-    with _answer(copy, _range(copy, part, have)) as answer:
+    with web.ask(copy, _range(copy, part, have)) as answer:
         begin, total = _span(answer, have)
         if begin is not None:
-            return _take(answer, copy, part, begin, total, progress)
+            if not begin or begin != total:
+                total = _expected(answer, copy, part, begin, total)
+                _write(answer, copy, part, begin, total, progress)
+            return
     if anew:
         raise Refused("it gives no more than a part of the file")
     _continue(copy, part, progress, anew=True)
 
 
-def _take(
-    answer: _Answer,
-    copy: Copy,
-    part: Path,
-    begin: int,
-    total: int | None,
-    progress: Progress,
-) -> None:
-    """Check what an answer says of itself, then write it."""
-    if copy.size is not None and total is not None and total != copy.size:
+def _expected(answer: Answer, copy: Copy, part: Path, begin: int, total: int | None) -> int | None:
+    """Bytes in all, as far as it is known; refuses what can't be the file before any is written."""
+    if copy.size is not None and total not in (None, copy.size):
         raise Refused(f"it has {total} bytes, {copy.size} are wanted: it is another file")
-    if begin and begin == total:
-        return
     if answer.headers.get_content_type() == "text/html":
-        raise Refused(f"{_PAGE} ({answer.url})")
+        raise Refused(f"{PAGE} ({answer.url})")
     total = total if copy.size is None else copy.size
     free = shutil.disk_usage(part.parent).free
     if total is not None and total - begin > free:
@@ -249,7 +178,7 @@ def _take(
             f"{copy.file} needs {_mib(total - begin)} more and {part.parent} has {_mib(free)}"
             " free: make room, or set HARNESS_DATA_HOME to another disk"
         )
-    _write(answer, copy, part, begin, total, progress)
+    return total
 
 
 def _range(copy: Copy, part: Path, have: int) -> dict[str, str]:
@@ -262,84 +191,7 @@ def _range(copy: Copy, part: Path, have: int) -> dict[str, str]:
     return {"Range": f"bytes={have}-"} if copy.hash else {}
 
 
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirections within the web; out of https only where a hash vouches for the file."""
-
-    def __init__(self, hashed: bool) -> None:
-        self.hashed = hashed
-
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: Any,
-        code: int,
-        msg: str,
-        headers: http.client.HTTPMessage,
-        newurl: str,
-    ) -> urllib.request.Request | None:
-        before, after = (urllib.parse.urlsplit(url).scheme for url in (req.full_url, newurl))
-        if after not in ("http", "https"):  # urllib would follow to ftp too
-            fp.close()
-            raise Refused(f"it redirects to {newurl}, which is not a web address")
-        if before == "https" and after == "http" and not self.hashed:
-            fp.close()
-            raise Refused(
-                f"it redirects from https to {newurl}, where anybody on the way may change a file,"
-                " and no hash is published that would tell"
-            )
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-def _opener(copy: Copy) -> urllib.request.OpenerDirector:
-    """urllib without ftp, file and data, to which a proxy setting could lead."""
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler(),
-        urllib.request.UnknownHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        _Redirects(copy.hash is not None),
-        urllib.request.HTTPErrorProcessor(),
-    ):
-        opener.add_handler(handler)
-    return opener
-
-
-def _answer(copy: Copy, headers: dict[str, str]) -> _Answer:
-    """A server's answer, to be read: 200 for all, 206 for a range, 416 for nothing in the range."""
-    if urllib.parse.urlsplit(copy.url).scheme not in (
-        "http",
-        "https",
-    ):  # urllib would open file:// too
-        raise Refused("it is not a web address")
-    request = urllib.request.Request(
-        copy.url,
-        headers={"User-Agent": "descriptor-harness", "Accept-Encoding": "identity", **headers},
-    )
-    try:
-        answer: _Answer = _opener(copy).open(request, timeout=PATIENCE)
-        return answer
-    except urllib.error.HTTPError as error:
-        if error.code == 416 and headers:
-            return error
-        raise
-    except urllib.error.URLError as error:
-        reason = error.reason
-        if isinstance(reason, OSError) and _is_absence(reason):
-            raise _Unreachable(str(reason)) from error
-        raise _Interrupted(str(reason)) from error
-    except (OSError, http.client.HTTPException) as error:
-        raise _Interrupted(f"it broke off before an answer ({_reason(error)})") from error
-
-
-def _is_absence(error: OSError) -> bool:
-    """Whether an error means that nobody is there, rather than that something went wrong."""
-    absent = {errno.ECONNREFUSED, errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN}
-    return isinstance(error, (socket.gaierror, TimeoutError)) or error.errno in absent
-
-
-def _span(answer: _Answer, have: int) -> tuple[int | None, int | None]:
+def _span(answer: Answer, have: int) -> tuple[int | None, int | None]:
     """Where the bytes that come begin, None if they fit nowhere; how many the whole file has."""
     if answer.status in (206, 416):
         form = r"bytes (\d+)-\d+/(\d+|\*)" if answer.status == 206 else r"bytes (\*)/(\d+)"
@@ -354,7 +206,7 @@ def _span(answer: _Answer, have: int) -> tuple[int | None, int | None]:
 
 
 def _write(
-    answer: _Answer,
+    answer: Answer,
     copy: Copy,
     part: Path,
     begin: int,
@@ -365,7 +217,7 @@ def _write(
     end = None if answer.length is None else begin + answer.length  # where the server says
     piece = _piece(answer, begin, total)
     if not begin:
-        if wrong := _impostor(piece[:HEAD]):
+        if wrong := impostor(piece[:HEAD]):
             raise Refused(wrong)
         _remember(answer, copy, part)
     if total is None and not copy.hash and not getattr(answer, "chunked", False):
@@ -385,36 +237,23 @@ def _write(
             progress(done, total)
             piece = _piece(answer, done, total) if done != end else b""
     if total is not None and done < total:
-        raise _Interrupted(_broke(done, total, "the connection was closed"))
+        raise Interrupted(_broke(done, total, "the connection was closed"))
 
 
-def _piece(answer: _Answer, done: int, total: int | None) -> bytes:
+def _piece(answer: Answer, done: int, total: int | None) -> bytes:
     """What is there of the next piece: on a slow line, a kill must not cost much of it."""
     try:
         piece: bytes = answer.read1(PIECE)
         return piece
-    except (OSError, http.client.HTTPException) as error:
-        raise _Interrupted(_broke(done, total, _reason(error))) from error
+    except (OSError, HTTPException) as error:
+        raise Interrupted(_broke(done, total, web.fault(error))) from error
 
 
 def _broke(done: int, total: int | None, reason: str) -> str:
     return f"it broke off after {done} of {total or 'unknown'} bytes ({reason})"
 
 
-_PAGE = "it is a web page, not the file"
-_MARKUP = rb"(\xef\xbb\xbf)?\s*(<!--.*?-->\s*)?<(!doctype|html|head|\?xml)"
-
-
-def _impostor(head: bytes) -> str | None:
-    """What is often given in place of a file, told by its first bytes."""
-    if head.startswith(b"version https://git-lfs.github.com/spec/"):
-        return "it is a Git LFS pointer, not the file that it stands for"
-    if re.match(_MARKUP, head, re.IGNORECASE | re.DOTALL):
-        return _PAGE
-    return None
-
-
-def _remember(answer: _Answer, copy: Copy, part: Path) -> None:
+def _remember(answer: Answer, copy: Copy, part: Path) -> None:
     """Keep what tells later whether the server still has the same file."""
     etag = answer.headers.get("ETag", "")
     validator = etag if etag.startswith('"') else answer.headers.get("Last-Modified", "")
@@ -446,14 +285,6 @@ def _is(file: Path, hash: str) -> bool:
 
 def _size(file: Path) -> int:
     return file.stat().st_size if file.exists() else 0
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, urllib.error.HTTPError):
-        return f"it answered {error.code} {error.reason}"
-    if isinstance(error, TimeoutError):
-        return f"no byte came for {PATIENCE:g} seconds"
-    return str(error) or type(error).__name__
 
 
 def _mib(size: int) -> str:

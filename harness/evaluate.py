@@ -1,7 +1,7 @@
 """The one pass: patches, then vectors, then scores."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -46,12 +46,14 @@ def evaluate(
 ) -> Iterator[Record]:
     """Score one model on protocols, a record each; data that several share are described once.
 
-    With a cache it resumes: blocks described before an interruption are not described again.
+    With a cache it resumes: blocks described before an interruption are not described again. Cells
+    that the model was trained on are not described either, and have no score.
 
     Raises:
         TrainedOnAll: if the model was trained on every cell that a protocol tests.
     """
     described: Descriptions | None = None
+    left_out: list[str] = []
     probe = fingerprint(model)
     for protocol in protocols:
         dataset = protocol.dataset
@@ -61,10 +63,21 @@ def evaluate(
                 f"{protocol.name} takes vectors compared by {' or '.join(protocol.distances)};"
                 f" those of {model.name} are compared by {model.distance.name}"
             )
-        if described is None or described.dataset.blocks is not dataset.blocks:
+        if (
+            described is None
+            or described.dataset.blocks is not dataset.blocks
+            or left_out != kept_from
+        ):
             described = describe(
-                model, dataset, cache=cache, batch_size=batch_size, progress=progress
+                model,
+                dataset,
+                cache=cache,
+                batch_size=batch_size,
+                progress=progress,
+                probe=probe,
+                leave_out=kept_from,
             )
+            left_out = kept_from
         scores = protocol.score(replace(described, dataset=dataset))
         if kept_from:
             scores = _only(protocol.cells.keys() - set(kept_from), scores)
@@ -87,8 +100,19 @@ def describe(
     cache: VectorCache | None = None,
     batch_size: int = BATCH,
     progress: Progress = lambda done: None,
+    probe: str | None = None,
+    leave_out: Collection[str] = (),
 ) -> Descriptions:
     """Every patch of a data set as a vector; patches are held one block at a time.
+
+    Args:
+        model: what describes.
+        dataset: what is described.
+        cache: where vectors are kept.
+        batch_size: patches in one call of the model.
+        progress: told of every block.
+        probe: `fingerprint(model)`, where it is known.
+        leave_out: cells whose patches get vectors of zeros.
 
     Raises:
         ValueError: if the model gives another number, type or length of rows than it declares, or
@@ -97,7 +121,9 @@ def describe(
     """
     vectors = np.empty((len(dataset), model.width), model.distance.dtype)
     start = 0
-    for block, rows in described_blocks(model, dataset, cache=cache, batch_size=batch_size):
+    for block, rows in described_blocks(
+        model, dataset, cache=cache, batch_size=batch_size, probe=probe, leave_out=leave_out
+    ):
         vectors[start : start + block.size] = rows
         start += block.size
         progress(block.size)
@@ -105,11 +131,20 @@ def describe(
 
 
 def described_blocks(
-    model: Model, dataset: Dataset, *, cache: VectorCache | None, batch_size: int = BATCH
+    model: Model,
+    dataset: Dataset,
+    *,
+    cache: VectorCache | None,
+    batch_size: int = BATCH,
+    probe: str | None = None,
+    leave_out: Collection[str] = (),
 ) -> Iterator[tuple[Block, Vectors]]:
     """Each block of a data set with its vectors, checked; from the cache where it has them."""
-    of_model = _origin(model) if cache and isinstance(model, Descriptor) else {}
+    of_model = _origin(model, probe) if cache and isinstance(model, Descriptor) else {}
     for block in dataset.blocks:
+        if block.name.partition("/")[0] in leave_out:
+            yield block, np.zeros((block.size, model.width), model.distance.dtype)
+            continue
         if isinstance(model, VectorFolder):
             yield block, _checked(model, block.name, block.size, model.read(block))
             continue
@@ -209,7 +244,7 @@ def _checked(model: Model, name: str, n: int, vectors: Vectors) -> Vectors:
     return vectors
 
 
-def _origin(model: Descriptor) -> dict[str, str]:
+def _origin(model: Descriptor, probe: str | None) -> dict[str, str]:
     return {
         "model": model.name,
         "code": model.code,
@@ -217,5 +252,5 @@ def _origin(model: Descriptor) -> dict[str, str]:
         "dim": str(model.dim),
         "provider": model.provider,
         "libraries": " ".join(f"{name}=={version(name)}" for name in model.libraries),
-        "fingerprint": fingerprint(model),
+        "fingerprint": fingerprint(model) if probe is None else probe,
     }

@@ -6,21 +6,28 @@ form (McSherry & Najork 2008, for the step sum). So a constant distance scores w
 score on average.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from harness.types import Quantity
+
 LOWER_IS_BETTER = frozenset({"fpr95"})
 """Metric names, as the last part of a score's name; every other metric is higher-is-better."""
+
+NO_QUANTITIES: Mapping[str, Quantity] = MappingProxyType({})
 
 Ties = Literal["mean", "matches-first", "matches-last"]
 
 
-def lower_is_better(score: str) -> bool:
+def lower_is_better(score: str, quantities: Mapping[str, Quantity] = NO_QUANTITIES) -> bool:
     """Whether the smaller value of a score such as "liberty/fpr95" is the better one."""
-    return score.rpartition("/")[2] in LOWER_IS_BETTER
+    name = score.rpartition("/")[2]
+    return quantities[name].lower_is_better if name in quantities else name in LOWER_IS_BETTER
 
 
 @dataclass(frozen=True)

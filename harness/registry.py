@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.errors import FAILURES
 
-KINDS = ("descriptors", "protocols", "builders", "weights", "datasets")
+KINDS = ("descriptors", "protocols", "builders", "weights", "datasets", "training", "trainers")
 
 
 def names(kind: str) -> list[str]:

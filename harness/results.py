@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness import atomic
-from harness.types import Protocol, Scores
+from harness.types import Protocol, Quantity, Scores
 
 if TYPE_CHECKING:
     from harness.evaluate import Model
@@ -44,6 +44,8 @@ class ProtocolFacts(_Part):
     name: str
     version: int
     headline: str
+    # Of scores that are no fractions, by the last part of their names.
+    quantities: dict[str, Quantity] = Field(default={}, exclude_if=lambda found: not found)
 
 
 class DataFacts(_Part):
@@ -69,7 +71,7 @@ class Environment(_Part):
 
 
 class Record(_Part):
-    """One measurement: scores are fractions at full precision, intervals cover 95 %."""
+    """One measurement at full precision: fractions and quantities, intervals that cover 95 %."""
 
     form: Literal[1] = 1
     protocol: ProtocolFacts
@@ -118,7 +120,10 @@ def record(
     tested = [sources for cell, sources in protocol.cells.items() if cell not in kept_from]
     return Record(
         protocol=ProtocolFacts(
-            name=protocol.name, version=protocol.version, headline=protocol.headline
+            name=protocol.name,
+            version=protocol.version,
+            headline=protocol.headline,
+            quantities=dict(protocol.quantities),
         ),
         data=DataFacts(
             name=dataset.name,
@@ -145,7 +150,10 @@ def record(
         ),
         environment=Environment(
             harness=version("descriptor-harness"),
-            libraries={name: version(name) for name in sorted({"numpy", *model.libraries})},
+            libraries={
+                name: version(name)
+                for name in sorted({"numpy", *model.libraries, *protocol.libraries})
+            },
             provider=model.provider,
             machine=platform.machine(),
         ),

@@ -44,7 +44,7 @@ def evaluate(
     names = protocol_names(name)
     loaded = _loaded(models, device)
     _must_hold_records(folder)
-    protocols = [make_protocol(one, given) for one in names]
+    protocols = make_protocols(names, given)
     cache = VectorCache(home.cache("vectors"))
     records: list[Record] = []
     for model in loaded:
@@ -82,7 +82,7 @@ def export(
     if len(specs) != 1:
         raise ValueError(f"vectors of one model are written at a time, not of {', '.join(specs)}")
     model = plugins.model(specs[0], device=device)
-    dataset = make_protocol(protocol_names(name)[0], given).dataset
+    dataset = make_protocols(protocol_names(name)[:1], given)[0].dataset
     with (
         errors.naming(f"{model.name} on {name}"),
         atomic.placing(out) as unfinished,
@@ -108,8 +108,7 @@ def check(models: Sequence[str], protocol: str | None, given: Options, device: s
         if not isinstance(model, Descriptor):
             raise TypeError(f"{model.name} is a folder of vectors: it has no code to check")
         kept.append(_told(model.name, contracts.check_descriptor(model)))
-    for name in protocol_names(protocol) if protocol else ():
-        one = make_protocol(name, given)
+    for one in make_protocols(protocol_names(protocol), given) if protocol else ():
         kept.append(_told(f"{one.name} on {one.dataset.name}", contracts.check_protocol(one)))
     return all(kept)
 
@@ -168,9 +167,8 @@ def protocol_names(name: str) -> list[str]:
     return below
 
 
-def make_protocol(name: str, given: Options) -> Protocol:
-    """A protocol on its data: those of --data, else of HARNESS_DATA, else its sample."""
-    maker = registry.load("protocols", name)
+def make_protocols(names: Sequence[str], given: Options) -> list[Protocol]:
+    """Protocols on their data: those of --data, else of HARNESS_DATA, else their samples."""
     found = dict(given)
     if "data" not in found and os.environ.get("HARNESS_DATA"):
         found["data"] = Path(os.environ["HARNESS_DATA"])
@@ -179,9 +177,14 @@ def make_protocol(name: str, given: Options) -> Protocol:
             "NO DATA SET GIVEN: this runs on a small sample made from photographs. Its numbers"
             " compare with no other's; give --data DIR or set HARNESS_DATA"
         )
+    return [_made(name, found) for name in names]
+
+
+def _made(name: str, given: Options) -> Protocol:
+    maker = registry.load("protocols", name)
     what = f"protocol {name}"
     with errors.naming(what):
-        protocol: Protocol = maker(**accepted(maker, found, what))
+        protocol: Protocol = maker(**accepted(maker, given, what))
     return protocol
 
 
@@ -256,7 +259,8 @@ def _show(records: Sequence[Record]) -> None:
     complete = leaderboard.boards(records)
     console = Console()
     for board in complete:
-        title = f"### {board.family} on {board.data}, split {board.split}, percent\n\n"
+        percent = "" if board.quantities else ", percent"
+        title = f"### {board.family} on {board.data}, split {board.split}{percent}\n\n"
         lines = leaderboard.headline_table(board)
         for table in cross_scene.tables(board):
             lines += ["", *cross_scene.table_lines(table)]

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -42,23 +43,38 @@ def options(*, settings: Sequence[str] | None = None, **given: object) -> Option
 def accepted(maker: Callable[..., Any], given: Options, what: str) -> Options:
     """Options as a maker takes them by keyword: text becomes what its annotations ask for.
 
-    An option without annotation gets the text.
+    An option without annotation gets the text. One that is a dataclass is made of its fields,
+    each of which is an option.
 
     Raises:
         LookupError: if the maker has no such option; says the nearest.
-        ValueError: if a text can't be read; says what is wanted.
+        ValueError: if a text can't be read, says what is wanted; or if a dataclass refuses it.
     """
-    known = {
-        name: parameter.annotation
-        for name, parameter in inspect.signature(maker, eval_str=True).parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY
-    }
+    known = _keywords(maker)
+    made: dict[str, Any] = {name: kind for name, kind in known.items() if is_dataclass(kind)}
+    parts = {name: _keywords(kind) for name, kind in made.items()}
+    for of_one in parts.values():
+        known |= of_one
     for name in given:
         if name not in known:
             raise LookupError(f"{what}: {registry.unknown('options', name, known)}")
-    return {
+    found = {
         name: _read(value, known[name], f"{what}: {name}") if isinstance(value, str) else value
         for name, value in given.items()
+    }
+    for name, of_one in parts.items():
+        own = {part: found.pop(part) for part in of_one if part in found}
+        if own:
+            found[name] = made[name](**own)
+    return found
+
+
+def _keywords(maker: Callable[..., Any]) -> dict[str, Any]:
+    """What it takes by keyword alone, with the annotations."""
+    return {
+        name: parameter.annotation
+        for name, parameter in inspect.signature(maker, eval_str=True).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
     }
 
 

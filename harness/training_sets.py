@@ -9,25 +9,40 @@ from harness import datasets, registry
 from harness.types import Dataset
 
 
-def open_sets(specs: Sequence[str]) -> Dataset:
-    """One data set of all patches of several; no point and no image is in two of them.
+def open_set(spec: str) -> Dataset:
+    """All patches of one set.
 
     Args:
-        specs: folders, or names from `harness data list`.
+        spec: a folder, or a name from `harness data list`.
 
     Raises:
-        LookupError: if one is neither a folder nor a name.
-        FileNotFoundError: if a named set is not here, or a file of one is missing.
-        ValueError: if a folder is in no form that is known, or a file is damaged, or one is given
-            twice.
+        LookupError: if it is neither.
+        FileNotFoundError: if a named set is not here, or a file of it is missing.
+        ValueError: if it is in no form that is known, or a file is damaged.
     """
-    if not specs:
+    folder = _folder(spec)
+    for form in registry.names("training"):
+        found: Dataset | None = registry.load("training", form)(folder)
+        if found is not None:
+            return found
+    forms = ", ".join(registry.names("training"))
+    raise ValueError(
+        f"{folder} holds no training data in a form that is known ({forms}): give the folder of"
+        " PhotoTour scenes, of HPatches sequences, ..., or build one by `harness data build`"
+    )
+
+
+def joined(parts: Sequence[Dataset]) -> Dataset:
+    """One data set of several; no point and no image is in two of them.
+
+    Raises:
+        ValueError: if one is there twice, or there is none.
+    """
+    if not parts:
         raise ValueError("no training data: give --data NAME or --data DIR")
-    parts = [_open(spec) for spec in specs]
-    seen: dict[str, str] = {}
-    for spec, part in zip(specs, parts, strict=True):
-        if seen.setdefault(part.sha256, spec) != spec or specs.count(spec) > 1:
-            raise ValueError(f"{spec} is given twice (the other is {seen[part.sha256]})")
+    if len({part.sha256 for part in parts}) < len(parts):
+        names = ", ".join(part.name for part in parts)
+        raise ValueError(f"one training set is given twice: {names}")
     points, images = [], []
     next_point = next_image = 0
     for part in parts:
@@ -47,24 +62,8 @@ def open_sets(specs: Sequence[str]) -> Dataset:
     )
 
 
-def _open(spec: str) -> Dataset:
-    folder = _folder(spec)
-    for form in registry.names("training"):
-        found: Dataset | None = registry.load("training", form)(folder)
-        if found is not None:
-            return found
-    forms = ", ".join(registry.names("training"))
-    raise ValueError(
-        f"{folder} holds no training data in a form that is known ({forms}): give the folder of"
-        " PhotoTour scenes, of HPatches sequences, ..., or build one by `harness data build`"
-    )
-
-
 def _folder(spec: str) -> Path:
-    if Path(spec).is_dir():
-        return Path(spec)
-    names = [row.name for row in datasets.named(spec)]
-    place = datasets.path(names[0]) if len(names) == 1 else datasets.path(spec)
-    if place is None:
+    folder = Path(spec) if Path(spec).is_dir() else datasets.path(spec)
+    if folder is None:
         raise FileNotFoundError(f"{spec} is not here: harness data fetch {spec}")
-    return place
+    return folder

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
@@ -33,7 +34,7 @@ class Dataset:
     name: str
     split: str
     blocks: tuple[Block, ...]
-    point: Rows  # two patches match iff their points are equal
+    point: Rows  # two patches match iff their points are equal; all differ where nobody knows
     image: Rows  # patches of one image share a number
     truth: str = ""  # sha256 of the files that define the task: pairs, queries, splits
     sources: frozenset[str] = frozenset()  # where the patches come from, as in `trained_on`
@@ -65,6 +66,8 @@ class Descriptor:
     code: str = ""  # sha256 of the source that makes the vectors; the registry fills it in
     libraries: tuple[str, ...] = ("numpy",)  # distributions whose version may change a vector
     provider: str = "cpu"  # what really computes: "cpu", "cuda", "CPUExecutionProvider"
+    # Makes a torch module from uint8 patches [n, height, width] to vectors, for `harness export`.
+    network: Callable[[], Any] | None = None
 
     @property
     def width(self) -> int:
@@ -86,8 +89,19 @@ class Descriptions:
 
 
 @dataclass(frozen=True)
+class Quantity:
+    """A kind of score that is no fraction: a count, a length, an angle. Never below 0."""
+
+    decimals: int  # that tables show
+    lower_is_better: bool = False
+
+
+@dataclass(frozen=True)
 class Scores:
-    """What a protocol measured: fractions, never percent."""
+    """What a protocol measured: fractions, never percent, or quantities that it declares.
+
+    A score that is undefined, as an error of what is not there, is left out.
+    """
 
     values: Mapping[str, float]
     scenes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -104,5 +118,9 @@ class Protocol:
     score: Callable[[Descriptions], Scores]
     headline: str  # the score that tables are sorted by
     distances: frozenset[str] | None = None  # names of those it can score; None: any
-    # Parts that a model may be kept from one by one: first part of their scores' names -> sources.
+    # Parts that a model may be kept from one by one, by the first part of the names of their
+    # scores and of their blocks -> sources.
     cells: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    # Of scores that are no fractions, by the last part of their names.
+    quantities: Mapping[str, Quantity] = field(default_factory=dict)
+    libraries: tuple[str, ...] = ()  # distributions whose version may change a score

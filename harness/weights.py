@@ -2,27 +2,21 @@
 
 A foreign checkpoint enters the store once: known by its sha256, read without running any code
 that it carries, kept as safetensors, with the sha256 of what was written in a file beside it.
-Nothing is downloaded unless `fetch` is called.
+Nothing is downloaded here.
 """
 
 import hashlib
-import logging
 import os
-import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filelock import FileLock
-
-from harness import atomic, download, home, registry
-from harness.download import Copy, Progress
+from harness import atomic, home
+from harness.copies import Copy, Refused, check, digest
 
 if TYPE_CHECKING:
     import torch
-
-log = logging.getLogger(__name__)
 
 Tensors = dict[str, "torch.Tensor"]
 """Parameters by name, as the authors' code names them."""
@@ -41,27 +35,20 @@ class Weights:
     trained_on: frozenset[str]  # data names: "phototour/liberty"
     source: str  # repository and commit, or paper
 
+    @property
+    def described(self) -> str:
+        """Its file, size and licence."""
+        return f"{self.file} ({self.size / 2**20:.1f} MiB, licence {self.licence})"
+
+    @property
+    def by_hand(self) -> str:
+        """How to get it without `harness weights fetch`, as the last part of a sentence."""
+        places = "".join(f"\n  {url}" for url in self.urls) or f" {self.source}"
+        return f"get it from{places}\nand run: harness weights add {self.file}"
+
 
 class NotHere(FileNotFoundError):
     """Published weights that are neither in the store nor in the folder HARNESS_WEIGHTS."""
-
-
-def known() -> dict[str, Weights]:
-    """Every row that an installed package lists, by name."""
-    rows: dict[str, Weights] = {}
-    for table in registry.names("weights"):
-        try:
-            listed = registry.load("weights", table)
-        except ImportError as error:  # one broken package must not hide the others' weights
-            log.warning("%s", error)
-            continue
-        for row in listed.values():
-            if rows.setdefault(row.name, row) != row:
-                raise LookupError(
-                    f"weights {row.name!r} are listed twice, with different rows;"
-                    f" the second is of {registry.source('weights', table)}: uninstall one package"
-                )
-    return rows
 
 
 def add(file: Path, rows: Iterable[Weights]) -> Weights:
@@ -85,21 +72,26 @@ def path(row: Weights) -> Path:
         NotHere: if it is in neither; says where to get it and what to do with it.
         ValueError: if HARNESS_WEIGHTS holds another file of this name.
     """
-    if _is_stored(row):
+    if is_stored(row):
         return _place(row)
     if brought := _brought(row):
         add(brought, [row])
         return _place(row)
     raise NotHere(
-        f"{row.name} needs {_described(row)}, which is neither in the store"
+        f"{row.name} needs {row.described}, which is neither in the store"
         f" nor in the folder HARNESS_WEIGHTS ({os.environ.get('HARNESS_WEIGHTS') or 'not set'});"
-        f" {_by_hand(row)}"
+        f" {row.by_hand}"
     )
 
 
 def is_here(row: Weights) -> bool:
     """Whether `path` has a file to give without a download."""
-    return _is_stored(row) or _brought(row) is not None
+    return is_stored(row) or _brought(row) is not None
+
+
+def is_stored(row: Weights) -> bool:
+    """Whether the store has it; a file in HARNESS_WEIGHTS does not count."""
+    return _place(row).is_file() and _note(_place(row)).is_file()
 
 
 def load(row: Weights) -> Tensors:
@@ -119,29 +111,6 @@ def load(row: Weights) -> Tensors:
             f" {_note(stored).name} beside it; delete it and run: harness weights add {row.file}"
         )
     return safetensors.torch.load(contents)
-
-
-def fetch(row: Weights, *, progress: Progress = lambda done, total: None) -> Path:
-    """Download a row into the store from the first mirror that gives the right bytes.
-
-    Raises:
-        OSError: if no mirror does; says what each of them gave instead.
-    """
-    folder = home.cache("weights", ".fetching", row.sha256)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_suffix(".lock")):
-        if not _is_stored(row):  # as it is where another process was waited for
-            copies = [Copy(url, f"sha256:{row.sha256}", row.size) for url in row.urls]
-            download.fetch(
-                copies,
-                folder,
-                lambda file: _store(file, row),
-                what=f"{row.name}, {_described(row)}",
-                by_hand=_by_hand(row),
-                progress=progress,
-            )
-            shutil.rmtree(folder)
-    return _place(row)
 
 
 def tensors(checkpoint: Path) -> Tensors:
@@ -188,10 +157,6 @@ def _note(stored: Path) -> Path:
     return stored.with_suffix(".sha256")
 
 
-def _is_stored(row: Weights) -> bool:
-    return _place(row).is_file() and _note(_place(row)).is_file()
-
-
 def _brought(row: Weights) -> Path | None:
     folder = os.environ.get("HARNESS_WEIGHTS")
     file = Path(folder, row.file) if folder else None
@@ -200,19 +165,19 @@ def _brought(row: Weights) -> Path | None:
 
 def _identify(file: Path, rows: list[Weights]) -> Weights:
     """The row whose sha256 the file has; otherwise an error that says what the file is."""
-    sha256 = download.digest(file)
+    sha256 = digest(file)
     for row in rows:
         if row.sha256 == sha256:
             return row
     namesake = next((row for row in rows if row.file == file.name), None)
     copy = Copy(file.name, f"sha256:{namesake.sha256}", namesake.size) if namesake else None
     try:
-        download.check(file, copy or Copy(file.name))
+        check(file, copy or Copy(file.name))
         reason = f"its sha256 {sha256} is that of no published weights"
-    except download.Refused as error:
+    except Refused as error:
         reason = str(error)
     files = ", ".join(sorted({row.file for row in rows})) or "none"
-    wanted = _by_hand(namesake) if namesake else f"known files: {files}"
+    wanted = namesake.by_hand if namesake else f"known files: {files}"
     raise ValueError(f"{file} is refused: {reason}; {wanted}")
 
 
@@ -225,19 +190,6 @@ def _store(file: Path, row: Weights) -> None:
     with atomic.writing(stored) as stream:
         stream.write(contents)
     atomic.write_text(_note(stored), hashlib.sha256(contents).hexdigest())
-
-
-def _described(row: Weights) -> str:
-    return f"{row.file} ({_mib(row.size)}, licence {row.licence})"
-
-
-def _by_hand(row: Weights) -> str:
-    places = "".join(f"\n  {url}" for url in row.urls) or f" {row.source}"
-    return f"get it from{places}\nand run: harness weights add {row.file}"
-
-
-def _mib(size: int) -> str:
-    return f"{size / 2**20:.1f} MiB"
 
 
 def _reason(error: Exception) -> str:

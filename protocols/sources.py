@@ -8,8 +8,8 @@ stays for the day that it comes back.
 import json
 from importlib.resources import files
 
+from harness.copies import Copy
 from harness.datasets import Part, Source
-from harness.download import Copy
 
 NONE_STATED = "none stated; treat it as for research only"
 

@@ -93,7 +93,8 @@ def answer(
         status = 206 if begin < len(file.body) else 416
     body = file.body[begin:] if status != 416 else b""
     handler.send_response(status)
-    handler.send_header("Content-Type", file.content_type)
+    # As most servers do: the page that says that there is no more.
+    handler.send_header("Content-Type", "text/html" if status == 416 else file.content_type)
     if file.etag:
         handler.send_header("ETag", file.etag)
     if status == 206:

@@ -6,7 +6,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from harness import Block, Dataset, Descriptor, Protocol, Scores
+from harness import Block, Dataset, Descriptor, Protocol, Quantity, Scores
 from harness.contracts import check_descriptor, check_protocol
 from harness.distances import ANGLE, HAMMING, L2
 from harness.metrics import average_precision, fpr_at_95, rank, roc_auc
@@ -287,6 +287,35 @@ def scored(function):
     return replace(TOY, score=function)
 
 
+def counted(function, **fields):
+    """The toy, its scores declared as quantities."""
+    quantities = dict.fromkeys(("ap", "auc"), Quantity(decimals=0, **fields))
+    quantities["fpr95"] = Quantity(decimals=0, lower_is_better=True)
+    return replace(TOY, score=function, quantities=quantities)
+
+
+def test_a_protocol_of_quantities_keeps_every_law():
+    laws = check_protocol(counted(in_percent))
+    assert [law for law in laws if not law.passed] == []
+
+
+def test_a_score_may_be_undefined_for_some_vectors():
+    def informed(descriptions):
+        found = score(descriptions).values
+        return Scores(found if found["ap"] > 0.7 else {"ap": found["ap"]})
+
+    laws = check_protocol(replace(counted(informed), headline="ap"))
+    assert [law for law in laws if not law.passed] == []
+
+
+def negative(descriptions):
+    return Scores({name: -1 - value for name, value in score(descriptions).values.items()})
+
+
+def endless(descriptions):
+    return Scores(dict.fromkeys(("ap", "auc"), np.inf))
+
+
 def in_percent(descriptions):
     return Scores({name: 100 * value for name, value in score(descriptions).values.items()})
 
@@ -339,6 +368,11 @@ def jitters():
     return lambda d: Scores({"ap": score(d).values["ap"] * (1 - 1e-6 * next(tick))})
 
 
+def forgets():
+    tick = count()
+    return lambda d: Scores(dict(list(score(d).values.items())[: 1 + next(tick) % 2]))
+
+
 def centres_in_place(descriptions):
     descriptions.vectors[:] -= descriptions.vectors.mean(axis=0, keepdims=True)
     return score(descriptions)
@@ -359,14 +393,19 @@ BROKEN_PROTOCOLS = [
     ("reading again gives the same patches and the same hash", first_block(sha256=""),
      "toy/1 has no hash"),
     ("the headline is among the scores", replace(TOY, headline="map"), "'map' is none of ap, auc"),
-    ("every score is a fraction", scored(in_percent), "ap is"),
-    ("every score is a fraction", scored(wide_interval), "lower end of ap is -0.1"),
+    ("every score is a fraction, or a quantity", scored(in_percent), "ap is"),
+    ("every score is a fraction, or a quantity", scored(wide_interval), "lower end of ap is -0.1"),
+    ("every score is a fraction, or a quantity", counted(negative), "ap is -"),
+    ("every score is a fraction, or a quantity", counted(endless), "ap is inf"),
     ("an oracle scores best", scored(far_first), "score ap = "),
+    ("an oracle scores best", counted(in_percent, lower_is_better=True), "score ap = 100.0, not"),
     ("a constant descriptor scores chance", scored(matches_first), "a constant scores ap = 1,"),
     ("a constant descriptor scores chance", scored(matches_last), "a constant scores auc = 0,"),
     ("the scale of vectors does not matter", scored(below_16), "four times the vectors: ap is"),
     ("bits compared by Hamming score as numbers 0 and 1 by L2", scored(always_l2), "packed bits"),
     ("the same vectors score the same again", scored(jitters()), "the second time: ap is"),
+    ("the same vectors score the same again", scored(forgets()),
+     "the second time: auc is a score of one and not of the other"),
     ("the vectors are not written to", scored(centres_in_place), "read-only"),
     ("the order of rows does not matter", scored(first_row_wins), "rows in another order: ap is"),
 ]  # fmt: skip

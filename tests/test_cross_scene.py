@@ -12,6 +12,7 @@ from harness.evaluate import evaluate
 from harness.report import cross_scene, leaderboard
 from harness.report.leaderboard import MISSING
 from harness.results import TrainedOnAll
+from protocols.phototour.snn import snn
 from protocols.phototour.verification import phototour
 
 SCENES = ("lib", "nd", "yos")
@@ -118,6 +119,36 @@ def test_the_scenes_of_phototour_are_cells(tmp_path):
     assert set(record.scores) == {f"notredame/{metric}" for metric in ("fpr95", "ap", "auc")}
     with pytest.raises(TrainedOnAll, match="tests liberty of phototour-liberty"):
         next(evaluate(model, [phototour(data=tmp_path / "liberty")]))
+
+
+@pytest.mark.parametrize("task", [phototour, snn])
+def test_the_patches_of_a_refused_scene_are_not_described(tmp_path, task):
+    for seed, scene in enumerate(("liberty", "notredame", "town")):
+        made_scene(tmp_path / scene, 40 + 2 * seed, seed=seed)
+    seen, told = [], []
+
+    def first_pixels(patches):
+        seen.append(patches)
+        return patches.reshape(len(patches), -1)[:, :128].astype(np.float32)
+
+    model = toy_descriptor("net.liberty", first_pixels, dim=128)
+    protocol = task(data=tmp_path)
+    (everywhere,) = evaluate(model, [protocol])
+    seen.clear()
+    model = replace(model, trained_on=frozenset({"phototour/liberty"}))
+    (kept,) = evaluate(model, [protocol], progress=told.append)
+    blocks = {block.name.partition("/")[0]: block for block in protocol.dataset.blocks}
+    described = np.concatenate(seen[1:])  # the first are made up
+    np.testing.assert_array_equal(
+        described, np.concatenate([blocks[scene].read() for scene in ("notredame", "town")])
+    )
+    assert sum(told) == len(protocol.dataset)  # so that a bar comes to its end
+    assert kept.data.refused == ["liberty"]
+    assert kept.scores == {
+        name: value
+        for name, value in everywhere.scores.items()
+        if name.startswith(("notredame", "town"))
+    }
 
 
 # ---- families
@@ -261,6 +292,22 @@ def test_a_family_is_one_where_a_single_scene_is_tested():
     one = toy_cells(("lib",))
     (row,) = table(*(measured(f"net.{s}", s, protocol=one) for s in ("nd", "yos"))).families
     assert (row.name, values(row), row.mean.value) == ("net", [0.1, 0.1], 0.1)
+
+
+def test_a_family_that_learned_none_of_the_scenes_has_a_table_of_its_own():
+    abroad = [measured(f"far.{scene}", scene) for scene in ("rome", "oslo")]
+    home = [measured(f"net.{scene}", scene) for scene in SCENES]
+    (board,) = leaderboard.boards([*abroad, *home, measured("sift")])
+    first, second = cross_scene.tables(board)
+    assert [row.name for row in first.families + first.others] == ["net", "sift"]
+    assert first.families[0].mean.value == pytest.approx(0.2)
+    assert second.pairs == [(a, b) for b in SCENES for a in ("oslo", "rome")]
+    (row,) = second.families
+    assert (row.name, row.mean.value) == ("far", pytest.approx(0.2))
+    assert second.others == ()
+    page = cross_scene.to_markdown(board, [first, second])
+    assert "## field: fpr95\n" in page
+    assert "## field: fpr95, trained elsewhere\n" in page
 
 
 def test_a_model_trained_on_two_scenes_of_which_one_is_tested_is_of_no_family():

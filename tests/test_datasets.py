@@ -18,8 +18,9 @@ from mirrors import closed_port, serving
 from test_archive import gzipped, tarred, zipped
 
 from harness import cli, datasets, download
+from harness.copies import Copy
+from harness.dataset_fetch import WORK, fetch
 from harness.datasets import Differences, Part, Source
-from harness.download import Copy
 
 FILES = {
     "info.txt": b"0 0\n0 0\n1 0\n",
@@ -61,7 +62,7 @@ def installed(home, tmp_path, monkeypatch):
         row = Source(name, "Toy", "https://example.org", parts, "CC0", "Nobody", {"toy": needs})
         (folder / f"{module}.py").write_text(
             f"from harness.datasets import *\nfrom harness.datasets import Part, Source\n"
-            f"from harness.download import Copy\nDATASETS = [{row!r}]\n"
+            f"from harness.copies import Copy\nDATASETS = [{row!r}]\n"
         )
         (about / "entry_points.txt").write_text(f"[harness.datasets]\ntoy = {module}:DATASETS\n")
         return row
@@ -100,7 +101,7 @@ def left(home):
 
 def refusal(name="toy/set", files=()):
     with pytest.raises((OSError, ValueError)) as refused:
-        datasets.fetch(name, files)
+        fetch(name, files)
     assert datasets.path(name) is None
     return str(refused.value)
 
@@ -114,14 +115,14 @@ def refusal(name="toy/set", files=()):
 def test_a_set_is_fetched_unpacked_and_found(installed, mirror, home, file, pack):
     installed(Part((Copy(mirror.give(file, pack(FILES.items()))),)))
     assert datasets.path("toy/set") is None
-    assert datasets.fetch("toy/set") == home / "toy" / "set" == datasets.path("toy/set")
+    assert fetch("toy/set") == home / "toy" / "set" == datasets.path("toy/set")
     assert contents(home / "toy" / "set") == FILES
-    assert not any(name.startswith(datasets.WORK) for name in left(home))
+    assert not any(name.startswith(WORK) for name in left(home))
 
 
 def test_a_set_that_is_here_is_not_fetched_again(toy, mirror):
-    place = datasets.fetch("toy/set")
-    assert datasets.fetch("toy/set") == place
+    place = fetch("toy/set")
+    assert fetch("toy/set") == place
     assert len(mirror.asked) == 1
 
 
@@ -130,7 +131,7 @@ def test_a_set_put_there_by_hand_is_taken(toy, home):
     place.mkdir(parents=True)
     for name in ("patches0000.bmp", "info.txt"):
         (place / name).write_bytes(FILES[name])
-    assert datasets.fetch("toy/set") == datasets.path("toy/set") == place
+    assert fetch("toy/set") == datasets.path("toy/set") == place
 
 
 def test_a_folder_that_lacks_what_is_needed_is_no_set(toy, home, monkeypatch, capsys):
@@ -144,6 +145,12 @@ def test_a_folder_that_lacks_what_is_needed_is_no_set(toy, home, monkeypatch, ca
     assert "  lacks     patches*.bmp" in list(datasets.about("toy/set"))
 
 
+def test_a_home_that_can_not_be_made_is_named(toy, home, monkeypatch):
+    home.write_text("no folder")
+    with pytest.raises(OSError, match=r"can't be kept in .*home .*: set HARNESS_DATA_HOME"):
+        fetch("toy/set")
+
+
 def test_an_empty_folder_is_no_set_of_which_nothing_is_known_to_be_needed(installed, home):
     installed(Part((Copy("http://a.invalid/x.csv"),)), needs=())
     (home / "toy" / "set").mkdir(parents=True)
@@ -151,9 +158,9 @@ def test_an_empty_folder_is_no_set_of_which_nothing_is_known_to_be_needed(instal
 
 
 def test_files_for_a_set_that_is_here_are_refused(toy, tmp_path):
-    place = datasets.fetch("toy/set")
+    place = fetch("toy/set")
     with pytest.raises(FileExistsError, match=f"toy/set is here already, in {place}"):
-        datasets.fetch("toy/set", [tmp_path / "toy.zip"])
+        fetch("toy/set", [tmp_path / "toy.zip"])
 
 
 @pytest.mark.parametrize("wrapping", ["toy-release/", "home/someone/data/", "./x/__MACOSX/../"])
@@ -161,7 +168,7 @@ def test_a_folder_that_wraps_all_is_taken_off(installed, mirror, home, wrapping)
     wrapping = wrapping.replace("__MACOSX/../", "")
     members = [(wrapping + name, body) for name, body in FILES.items()]
     installed(Part((Copy(mirror.give("toy.zip", zipped([*members, ("__MACOSX/x", b"")]))),)))
-    assert contents(datasets.fetch("toy/set")) == FILES
+    assert contents(fetch("toy/set")) == FILES
     assert datasets.verify("toy/set") == Differences()
 
 
@@ -174,7 +181,7 @@ def test_parts_come_together(installed, mirror):
     )
     wanted = {f"patches/{name}": body for name, body in FILES.items()}
     wanted |= {"tasks/a.csv": b"1,2\n", "tasks/b.csv": b"3,4\n"}
-    assert contents(datasets.fetch("toy/set")) == wanted
+    assert contents(fetch("toy/set")) == wanted
     assert datasets.verify("toy/set") == Differences()
 
 
@@ -182,13 +189,14 @@ def test_parts_that_came_are_kept_when_another_does_not_come(installed, mirror, 
     parts = [Copy(mirror.give("a.csv", b"1\n")), Copy(mirror.address + "/b.csv")]
     installed(*(Part((copy,)) for copy in parts), needs=("a.csv", "b.csv"))
     assert "b.csv: it answered 404" in refusal()
+    assert not any("unpacked" in name for name in left(home))
     mirror.give("b.csv", b"2\n")
-    assert contents(datasets.fetch("toy/set")) == {"a.csv": b"1\n", "b.csv": b"2\n"}
+    assert contents(fetch("toy/set")) == {"a.csv": b"1\n", "b.csv": b"2\n"}
     assert mirror.ranges == [None, None, "bytes=2-", None]
 
 
 def test_the_list_says_where_each_part_comes_from(toy, home):
-    about = json.loads((datasets.fetch("toy/set") / datasets.LIST).read_text())
+    about = json.loads((fetch("toy/set") / datasets.LIST).read_text())
     (copy,) = toy.parts[0].copies
     assert about["parts"] == [
         {"file": "toy.zip", "url": copy.url, "sha256": copy.hash[7:], "known_by": copy.hash}
@@ -208,7 +216,7 @@ def test_a_cut_off_mat_file_of_unsaid_length_is_passed_over(installed, mirror, o
     whole = mat(order=order)
     first = Copy(mirror.give("cut/a.mat", whole[:-cut], length=False))
     installed(Part((first, Copy(mirror.give("a.mat", whole)))), needs=("a.mat",))
-    assert contents(datasets.fetch("toy/set")) == {"a.mat": whole}
+    assert contents(fetch("toy/set")) == {"a.mat": whole}
     assert len(mirror.asked) == 2
 
 
@@ -221,7 +229,7 @@ def test_what_is_no_mat_file_is_refused(installed, mirror, home):
 @pytest.mark.parametrize("body", [mat(0x0200), struct.pack("<5i", 0, 1, 1, 0, 2) + b"x\0"])
 def test_mat_files_of_other_forms_are_taken(installed, mirror, body):
     installed(Part((Copy(mirror.give("a.mat", body)),)), needs=("a.mat",))
-    assert contents(datasets.fetch("toy/set")) == {"a.mat": body}
+    assert contents(fetch("toy/set")) == {"a.mat": body}
 
 
 def test_a_mirror_with_endless_headers_is_passed_over(installed, mirror):
@@ -230,7 +238,7 @@ def test_a_mirror_with_endless_headers_is_passed_over(installed, mirror):
     endless = (info.tobuf(tarfile.GNU_FORMAT) + b"9 path=x\n".ljust(512, b"\0")) * 5000
     bad = Copy(mirror.give("bad/toy.tar", endless))
     installed(Part((bad, Copy(mirror.give("toy.tar", tarred(FILES.items()))))))
-    assert contents(datasets.fetch("toy/set")) == FILES
+    assert contents(fetch("toy/set")) == FILES
 
 
 def test_a_mirror_with_a_broken_archive_is_passed_over(installed, mirror):
@@ -238,7 +246,7 @@ def test_a_mirror_with_a_broken_archive_is_passed_over(installed, mirror):
     cut = Copy(mirror.give("cut/toy.zip", body[:-100]))
     page = Copy(mirror.give("page/toy.zip", b"<html>parked</html>", content_type="text/html"))
     installed(Part((cut, page, Copy(mirror.give("toy.zip", body)))))
-    assert contents(datasets.fetch("toy/set")) == FILES
+    assert contents(fetch("toy/set")) == FILES
 
 
 def link():
@@ -281,11 +289,11 @@ def test_a_wrong_hash_is_refused_and_leaves_nothing(installed, mirror, home):
 
 
 def test_what_a_killed_process_left_is_cleared(toy, home):
-    stale = home / datasets.WORK / "toy_set" / "unpacked"
+    stale = home / WORK / "toy_set" / "unpacked"
     stale.mkdir(parents=True)
     (stale / "half.txt").write_text("half of it")
-    assert contents(datasets.fetch("toy/set")) == FILES
-    assert not any(name.startswith(datasets.WORK) for name in left(home))
+    assert contents(fetch("toy/set")) == FILES
+    assert not any(name.startswith(WORK) for name in left(home))
 
 
 # ---- no network, and files brought by hand
@@ -307,7 +315,7 @@ def test_the_way_by_hand_works(toy, mirror, tmp_path, home):
     file = tmp_path / "toy.zip"
     file.write_bytes(mirror.files.pop("toy.zip").body)
     assert "--from-file toy.zip" in refusal()
-    assert contents(datasets.fetch("toy/set", [file])) == FILES
+    assert contents(fetch("toy/set", [file])) == FILES
     assert file.is_file()
     assert json.loads((home / "toy/set" / datasets.LIST).read_text())["parts"][0]["url"] == ""
 
@@ -315,7 +323,7 @@ def test_the_way_by_hand_works(toy, mirror, tmp_path, home):
 def test_a_file_under_another_name_is_known_by_its_hash(toy, mirror, tmp_path):
     file = tmp_path / "toy (1).zip"
     file.write_bytes(mirror.files["toy.zip"].body)
-    assert contents(datasets.fetch("toy/set", [file])) == FILES
+    assert contents(fetch("toy/set", [file])) == FILES
     assert mirror.asked == []
 
 
@@ -332,7 +340,7 @@ def test_a_copy_packed_anew_is_taken_where_one_is_listed_and_says_so(installed, 
     installed(Part((published, again)))
     file = tmp_path / "toy.zip"
     file.write_bytes(zipped(WRAPPED.items()))
-    assert contents(datasets.fetch("toy/set", [file])) == FILES
+    assert contents(fetch("toy/set", [file])) == FILES
     assert "is taken for the copy of http://b.invalid/toy.zip" in caplog.text
 
 
@@ -341,14 +349,14 @@ def test_a_folder_of_files_may_be_brought(installed, tmp_path):
     installed(*(Part((copy,)) for copy in copies), needs=("a.csv", "b.csv"))
     for name in ("a.csv", "b.csv", "unrelated.txt"):
         (tmp_path / name).write_text(name)
-    assert sorted(contents(datasets.fetch("toy/set", [tmp_path]))) == ["a.csv", "b.csv"]
+    assert sorted(contents(fetch("toy/set", [tmp_path]))) == ["a.csv", "b.csv"]
 
 
 def test_what_is_not_brought_is_downloaded(installed, mirror, tmp_path):
     copies = [Copy(mirror.give(name, b"far")) for name in ("a.csv", "b.csv")]
     installed(*(Part((copy,)) for copy in copies), needs=("a.csv", "b.csv"))
     (tmp_path / "a.csv").write_bytes(b"near")
-    found = contents(datasets.fetch("toy/set", [tmp_path / "a.csv"]))
+    found = contents(fetch("toy/set", [tmp_path / "a.csv"]))
     assert found == {"a.csv": b"near", "b.csv": b"far"}
 
 
@@ -385,7 +393,7 @@ def test_two_processes_at_once_fetch_it_once(toy, mirror, home):
 def test_a_killed_process_leaves_a_beginning_that_the_next_goes_on_with(toy, mirror, home):
     mirror.files["toy.zip"].pause = 0.3
     process = command("data", "fetch", "toy/set")
-    part = home / datasets.WORK / "toy_set"
+    part = home / WORK / "toy_set"
     deadline = time.monotonic() + 60
     while not any(file.stat().st_size for file in part.glob("*.part")):
         assert time.monotonic() < deadline
@@ -394,7 +402,7 @@ def test_a_killed_process_leaves_a_beginning_that_the_next_goes_on_with(toy, mir
     process.communicate()
     assert datasets.path("toy/set") is None
     mirror.files["toy.zip"].pause = 0
-    assert contents(datasets.fetch("toy/set")) == FILES
+    assert contents(fetch("toy/set")) == FILES
     assert mirror.ranges[-1].startswith("bytes=")
 
 
@@ -402,14 +410,14 @@ def test_a_killed_process_leaves_a_beginning_that_the_next_goes_on_with(toy, mir
 
 
 def test_what_was_fetched_verifies(toy):
-    datasets.fetch("toy/set")
+    fetch("toy/set")
     found = datasets.verify("toy/set")
     assert not found
     assert found.files == len(FILES)
 
 
 def test_what_differs_is_named(toy):
-    place = datasets.fetch("toy/set")
+    place = fetch("toy/set")
     (place / "info.txt").unlink()
     spoilt = bytearray(FILES["patches0000.bmp"])
     spoilt[1000] ^= 1
@@ -422,7 +430,7 @@ def test_what_differs_is_named(toy):
 
 
 def test_a_link_in_place_of_a_file_is_a_change(toy):
-    place = datasets.fetch("toy/set")
+    place = fetch("toy/set")
     (place / "info.txt").unlink()
     (place / "info.txt").symlink_to("nowhere")
     assert datasets.verify("toy/set").changed == ("info.txt",)
@@ -431,7 +439,7 @@ def test_a_link_in_place_of_a_file_is_a_change(toy):
 def test_what_can_not_be_verified_says_why(toy, home):
     with pytest.raises(FileNotFoundError, match="is not here: harness data fetch toy/set"):
         datasets.verify("toy/set")
-    place = datasets.fetch("toy/set")
+    place = fetch("toy/set")
     (place / datasets.LIST).write_text("{")
     with pytest.raises(ValueError, match="is damaged"):
         datasets.verify("toy/set")
@@ -445,21 +453,21 @@ def test_what_can_not_be_verified_says_why(toy, home):
 
 def test_a_family_stands_for_its_sets(toy, home):
     assert datasets.path("toy") is None
-    datasets.fetch("toy/set")
+    fetch("toy/set")
     assert datasets.path("toy") == home / "toy"
     assert [row.name for row in datasets.named("oxford")][:2] == ["oxford/bark", "oxford/bikes"]
 
 
 def test_several_sets_are_not_fetched_as_one(home):
     with pytest.raises(LookupError, match="oxford is several data sets: oxford/bark"):
-        datasets.fetch("oxford")
+        fetch("oxford")
 
 
 def test_an_unknown_name_is_answered_with_the_nearest(home):
     with pytest.raises(LookupError, match="did you mean 'phototour/liberty'"):
         datasets.path("phototour/libery")
     with pytest.raises(LookupError, match=r"no dataset named '\.\./\.\./etc'"):
-        datasets.fetch("../../etc")
+        fetch("../../etc")
 
 
 def test_two_packages_may_not_list_one_set_differently(installed):

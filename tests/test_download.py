@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import logging
 import shutil
 import urllib.request
 from collections import namedtuple
@@ -10,8 +11,8 @@ from http.client import HTTPMessage
 import pytest
 from mirrors import closed_port, serving
 
-from harness import download
-from harness.download import Copy
+from harness import download, web
+from harness.copies import Copy, Refused, digest
 
 BODY = bytes(range(256)) * 400  # 102,400 bytes, no two pieces of it alike in place
 SHA256 = f"sha256:{hashlib.sha256(BODY).hexdigest()}"
@@ -24,7 +25,7 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 24005
 def quick(monkeypatch):
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setattr(download, "PAUSE", 0.01)
-    monkeypatch.setattr(download, "PATIENCE", 5.0)
+    monkeypatch.setattr(web, "PATIENCE", 5.0)
 
 
 @pytest.fixture
@@ -200,10 +201,12 @@ def dead(kind, mirror):
         ("503", "it answered 503"),
     ],
 )
-def test_a_dead_mirror_is_passed_over(mirror, work, monkeypatch, kind, told):
-    monkeypatch.setattr(download, "PATIENCE", 0.2)
+def test_a_dead_mirror_is_passed_over(mirror, work, monkeypatch, caplog, kind, told):
+    monkeypatch.setattr(web, "PATIENCE", 0.2)
     gone = Copy(dead(kind, mirror))
-    assert fetch(work, gone, Copy(mirror.give("a.zip", BODY), SHA256)) == BODY
+    with caplog.at_level(logging.INFO):
+        assert fetch(work, gone, Copy(mirror.give("a.zip", BODY), SHA256)) == BODY
+    assert f"passed over: {gone.url}: " in caplog.text and told in caplog.text
     assert told in refusal(work, gone, Copy(mirror.address + "/missing"))
 
 
@@ -241,14 +244,14 @@ def test_a_redirection_out_of_https_is_followed_only_where_a_hash_vouches(hashed
     request = urllib.request.Request("https://a.invalid/a.zip")
 
     def follow(url):
-        handler = download._Redirects(hashed)
+        handler = web.Redirects(hashed)
         return handler.redirect_request(request, io.BytesIO(), 302, "Found", HTTPMessage(), url)
 
     assert follow("https://b.invalid/a.zip").full_url == "https://b.invalid/a.zip"
     if hashed:
         assert follow("http://b.invalid/a.zip").full_url == "http://b.invalid/a.zip"
     else:
-        with pytest.raises(download.Refused, match="from https to http://b"):
+        with pytest.raises(Refused, match="from https to http://b"):
             follow("http://b.invalid/a.zip")
 
 
@@ -369,4 +372,4 @@ def test_a_full_disk_is_said_before_anything_is_written(mirror, work, monkeypatc
 )
 def test_a_git_blob_is_known_by_its_name(tmp_path, body, blob):
     (tmp_path / "file").write_bytes(body)
-    assert download.digest(tmp_path / "file", "git") == blob
+    assert digest(tmp_path / "file", "git") == blob

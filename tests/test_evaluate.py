@@ -36,6 +36,27 @@ def test_a_data_set_shared_by_protocols_is_described_once():
     assert sum(calls) == PROBE + 2 * POINTS
 
 
+def test_a_model_is_probed_once_with_a_cache_too(tmp_path):
+    calls = []
+    protocols = [toy_protocol(), toy_protocol(dataset=toy_dataset())]
+    model = toy_descriptor(describe=counting(calls))
+    assert len(list(evaluate(model, protocols, cache=VectorCache(tmp_path)))) == 2
+    assert sum(calls) == PROBE + 2 * POINTS
+
+
+def test_data_described_without_some_cells_are_described_again_for_others():
+    calls = []
+    model = toy_descriptor(describe=counting(calls), trained_on=frozenset({"toy/clean"}))
+    cells = {name: frozenset({f"toy/{name}"}) for name in ("clean", "noisy")}
+    dataset = toy_dataset()
+    with_cells = dataclasses.replace(toy_protocol(dataset=dataset), cells=cells)
+    records = list(evaluate(model, [with_cells, toy_protocol(dataset=dataset)]))
+    assert [record.data.refused for record in records] == [["clean"], []]
+    assert sum(calls) == PROBE + 3 * POINTS
+    (alone,) = evaluate(toy_descriptor(describe=counting([])), [toy_protocol()])
+    assert records[1].scores == alone.scores
+
+
 def test_cached_vectors_are_not_computed_again(tmp_path):
     calls = []
     model = toy_descriptor(describe=counting(calls))

@@ -1,5 +1,6 @@
 import hashlib
 import json
+import logging
 import os
 import struct
 import zlib
@@ -101,16 +102,20 @@ def test_a_set_may_bring_its_name(root, name):
     [
         ('{"name": "hpatches"}', "names the set 'hpatches'; .*hpatches-built-NAME is wanted"),
         ('{"name": "hpatches-built-a/b"}', "names the set 'hpatches-built-a/b'"),
-        ('{"name": 7}', "names the set 7"),
-        ('{"title": "mine"}', "does not say what set this is .*name"),
-        ('["name"]', "does not say what set this is"),
-        ('{"name": "hpatches-mini", "sequences": 3}', "does not say what set this is"),
-        ("hpatches-mini", "does not say what set this is .*JSON"),
+        ('{"name": "hpatches-mine"}', "names the set 'hpatches-mine'"),
+        ('{"title": "mine"}', "does not say what set this is"),
     ],
 )
 def test_a_malformed_name_is_refused_by_the_name_of_the_file(root, text, message):
     (root / "dataset.json").write_text(text)
     with pytest.raises(ValueError, match=rf"dataset\.json {message}"):
+        open_set(root, "a")
+
+
+@pytest.mark.parametrize("made", [3, None, ["v_one"], {"v_one": "v_wall"}])
+def test_malformed_facts_of_sequences_are_refused(root, made):
+    (root / "dataset.json").write_text(json.dumps({"name": "hpatches-mini", "sequences": made}))
+    with pytest.raises(ValueError, match=r"dataset\.json: its sequences are .* mend it"):
         open_set(root, "a")
 
 
@@ -121,13 +126,15 @@ def test_sources_are_the_sequences_of_this_set_and_the_official_ones_among_them(
     }  # fmt: skip
 
 
-def test_the_tasks_of_a_command_share_blocks_that_are_checked_once(root, monkeypatch):
+def test_the_tasks_of_a_command_share_blocks_that_are_checked_once(root, monkeypatch, caplog):
     checked = []
     check = strips.check
     monkeypatch.setattr(strips, "check", lambda file: checked.append(file) or check(file))
-    first, second = (open_set(root, "a") for _ in range(2))
+    with caplog.at_level(logging.INFO):
+        first, second = (open_set(root, "a") for _ in range(2))
     assert first.dataset.blocks is second.dataset.blocks
     assert len(checked) == 2 * 16
+    assert caplog.text.count("checking 32 strips of") == 1
 
 
 def test_a_strip_that_was_written_since_is_checked_again(root):

@@ -5,7 +5,7 @@ import io
 import pytest
 from toy import toy_dataset, toy_descriptor, toy_protocol
 
-from harness import results
+from harness import Quantity, results
 from harness.evaluate import evaluate
 from harness.report import leaderboard
 from harness.report.leaderboard import MISSING
@@ -156,6 +156,50 @@ def test_percent_stands_only_in_the_table_to_read():
     one = board(*measured(score=0.123456789))
     assert cells(one)[0]["verification/ap"] == "0.123456789"
     assert "12.35 [25.0, 75.0]" in leaderboard.to_markdown(one)
+
+
+def counted(name, **scores):
+    """A record of counts and errors in two scenes, headed by all points."""
+    (record,) = measured(name)
+    quantities = {"points": Quantity(decimals=0), "error_px": Quantity(3, lower_is_better=True)}
+    protocol = record.protocol.model_copy(
+        update={"headline": "total/points", "quantities": quantities}
+    )
+    named = {key.replace("_", "/", 1): value for key, value in scores.items()}
+    return record.model_copy(update={"protocol": protocol, "scores": named, "intervals": {}})
+
+
+def test_quantities_are_shown_as_they_are_and_the_most_stands_first():
+    one = board(
+        counted("few", total_points=14722.0, a_points=722.0, a_error_px=0.3929),
+        counted("many", total_points=20000.0, a_points=6000.0, a_error_px=1.25),
+    )
+    text = leaderboard.to_markdown(one)
+    assert "| few | 8 | 14,722 |" in text
+    assert "percent" not in text.lower()
+    assert [row["model"] for row in cells(one)] == ["many", "few"]
+    assert cells(one)[1]["total/points"] == "14722.0"
+
+
+def test_quantities_of_one_scene_stand_together():
+    one = board(counted("few", total_points=2.0, a_points=1.0, b_points=1.0, a_error_px=0.3929))
+    assert "## a\n\n| model | dim | error_px | points |" in leaderboard.to_markdown(one)
+    assert "| few | 8 | 0.393 | 1 |" in leaderboard.to_markdown(one)
+
+
+def test_the_interval_of_a_quantity_is_shown_like_it():
+    (record,) = [counted("few", total_points=14722.0)]
+    ends = record.model_copy(update={"intervals": {"total/points": (14700.0, 14750.5)}})
+    assert "14,722 [14,700, 14,750]" in leaderboard.to_markdown(board(ends))
+
+
+def test_a_headline_of_which_less_is_better_says_so_itself():
+    records = []
+    for name, value in (("bad", 9.0), ("good", 1.0)):
+        record = counted(name, a_error_px=value)
+        headline = record.protocol.model_copy(update={"headline": "a/error_px"})
+        records.append(record.model_copy(update={"protocol": headline}))
+    assert [row["model"] for row in cells(board(*records))] == ["good", "bad"]
 
 
 def test_the_same_records_make_the_same_bytes(tmp_path):

@@ -1,10 +1,9 @@
-"""Scenes made from photographs: of planes with known cameras; with -m data, of a real place."""
+"""Scenes made from photographs of planes with known cameras."""
 
 import json
 import logging
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 
 import cv2
 import numpy as np
@@ -668,50 +667,3 @@ def test_the_command_builds_with_options_given_as_text(book, known, tmp_path, ca
     session.build("phototour", book, tmp_path / "book", given)
     assert "phototour-mine in" in capsys.readouterr().out
     assert registry.load("builders", "phototour") is build
-
-
-@pytest.mark.data
-def test_patches_of_a_real_place_agree_with_its_surveyed_cameras(shared, tmp_path):
-    """Three images of entry-P10, whose cameras were measured by laser and are not used."""
-    place = shared / "sfm" / "entry-P10"
-    names = ["0003.jpg", "0004.jpg", "0005.jpg"]
-    (tmp_path / "images").mkdir()
-    for name in names:
-        image = cv2.imread(str(place / "images" / name))
-        assert image.shape[:2] == (1024, 1536)  # half of what the cameras are for
-        small = cv2.resize(image, (768, 512), interpolation=cv2.INTER_AREA)
-        cv2.imwrite(str(tmp_path / "images" / f"{Path(name).stem}.png"), small)
-    report = build(tmp_path / "images", tmp_path / "entry")
-    assert report.registered == 3
-    assert report.tally.points > 500
-    assert report.correlation["matches"] > 0.8
-    assert report.correlation["non-matches"] < 0.3
-
-    cameras = [surveyed(place / "gt_dense_cameras" / f"{name}.camera", 0.25) for name in names]
-    info = table(tmp_path / "entry", "info.txt").astype(int)
-    interest = table(tmp_path / "entry", "interest.txt")
-    places = np.c_[interest[:, 1:3] + 0.5, np.ones(len(info))]
-    a = np.flatnonzero(info[1:, 0] == info[:-1, 0])
-    errors = np.empty(len(a))
-    for i, j in np.unique(np.stack([info[a, 1], info[a + 1, 1]], 1), axis=0).tolist():
-        here = np.flatnonzero((info[a, 1] == i) & (info[a + 1, 1] == j))
-        f = fundamental(cameras[i], cameras[j])
-        x, y = places[a[here]], places[a[here] + 1]
-        lines = x @ f.T, y @ f
-        distance = np.abs((y * lines[0]).sum(1))
-        errors[here] = np.mean([distance / np.hypot(n[:, 0], n[:, 1]) for n in lines], axis=0)
-    assert np.median(errors) < 0.5  # pixels
-    assert np.quantile(errors, 0.95) < 2
-
-
-def surveyed(file, factor):
-    """3 x 4 matrix: K, a line of zeros, the rotation from camera to world, the centre."""
-    rows = [np.array(line.split(), float) for line in file.read_text().splitlines()]
-    k, rotation, centre = np.diag([factor, factor, 1]) @ rows[:3], np.array(rows[4:7]).T, rows[7]
-    return k @ rotation @ np.c_[np.eye(3), -centre]
-
-
-def fundamental(a, b):
-    centre = np.linalg.svd(a)[2][-1]
-    x, y, z = b @ centre
-    return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) @ b @ np.linalg.pinv(a)

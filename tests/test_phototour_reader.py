@@ -237,7 +237,8 @@ def test_more_tiles_than_lines_gives_both_counts(tmp_path):
 def test_a_missing_tile_is_named(tmp_path):
     made_scene(tmp_path / "scene", 600)
     (tmp_path / "scene" / "patches0001.bmp").unlink()
-    with pytest.raises(FileNotFoundError, match=r"lacks 1 of 3 tiles \(patches0001.bmp\)"):
+    told = r"lacks 1 of 3 tiles \(patches0001.bmp\), and .*info.txt has 600 lines"
+    with pytest.raises(FileNotFoundError, match=told):
         read_scene(tmp_path / "scene")
 
 

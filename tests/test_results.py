@@ -1,11 +1,12 @@
 import json
 from dataclasses import replace
+from importlib.metadata import version
 
 import numpy as np
 import pytest
 from toy import toy_dataset, toy_descriptor, toy_protocol
 
-from harness import results
+from harness import Quantity, results
 from harness.evaluate import evaluate
 
 
@@ -124,6 +125,19 @@ def test_the_hash_of_the_data_depends_on_their_contents():
     other = replace(protocol.dataset, blocks=(block, *protocol.dataset.blocks[1:]))
     assert other.sha256 != protocol.dataset.sha256
     assert replace(protocol.dataset, truth="x").sha256 != protocol.dataset.sha256
+
+
+def test_quantities_and_libraries_of_the_protocol_are_part_of_the_record(tmp_path):
+    counts = {"points": Quantity(decimals=0)}
+    protocol = replace(toy_protocol(), quantities=counts, libraries=("pydantic",))
+    (record,) = evaluate(toy_descriptor(), [protocol])
+    again = results.read(results.save(tmp_path, record))
+    assert again.protocol.quantities == counts
+    assert again.environment.libraries["pydantic"] == version("pydantic")
+
+
+def test_a_record_of_fractions_does_not_speak_of_quantities():
+    assert "quantities" not in results.to_json(one_record())
 
 
 def test_full_precision_is_kept(tmp_path):

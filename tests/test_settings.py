@@ -1,5 +1,6 @@
 """What is typed as KEY=VALUE becomes what the maker's annotations ask for, or is refused."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -100,3 +101,34 @@ def test_a_dash_in_a_key_is_an_underscore():
 def test_a_key_that_has_an_option_of_its_own_is_pointed_there(typed):
     with pytest.raises(ValueError, match=f"--set {typed}: use --allow-partial"):
         settings.options(allow_partial=None, settings=[typed])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    blur: float = 1.0
+    grain: int = 2
+
+    def __post_init__(self):
+        if self.blur > 9:
+            raise ValueError("blur is too strong")
+
+
+def noisy(*, count: int = 3, noise: Noise = Noise()): ...
+
+
+def test_an_option_that_is_a_dataclass_is_given_by_its_fields():
+    assert accepted("blur=0.5", "count=4", of=noisy) == {"count": 4, "noise": Noise(blur=0.5)}
+    assert accepted("count=4", of=noisy) == {"count": 4}
+
+
+@pytest.mark.parametrize(
+    ("typed", "error", "message"),
+    [
+        ("grain=a", ValueError, "maker: grain is 'a'; wanted is an integer"),
+        ("blurr=1", LookupError, "did you mean 'blur'"),
+        ("blur=10", ValueError, "blur is too strong"),
+    ],
+)
+def test_a_field_of_a_dataclass_is_checked_as_an_option(typed, error, message):
+    with pytest.raises(error, match=message):
+        accepted(typed, of=noisy)

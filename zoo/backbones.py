@@ -32,7 +32,7 @@ def resize(
     return base + down @ (patches - base) @ across.T
 
 
-def _shares(source: int, target: int, like: torch.Tensor) -> Float[torch.Tensor, "target source"]:
+def _shares(source: int | torch.SymInt, target: int, like: torch.Tensor) -> Float[torch.Tensor, "target source"]:
     """How much of each target pixel comes from each source pixel."""
     step = source / target
     centre = (torch.arange(target, device=like.device) + 0.5) * step - 0.5
@@ -44,8 +44,8 @@ def _shares(source: int, target: int, like: torch.Tensor) -> Float[torch.Tensor,
 def standardise(patches: Float[torch.Tensor, "n 1 h w"]) -> Float[torch.Tensor, "n 1 h w"]:
     """Each patch less its mean, over its deviation; a flat patch becomes zero."""
     centred = patches - patches.mean(dim=(1, 2, 3), keepdim=True)
-    deviation = centred.square().mean(dim=(1, 2, 3), keepdim=True).sqrt()
-    return centred / deviation.clamp(min=FLAT)
+    variance = centred.square().mean(dim=(1, 2, 3), keepdim=True)
+    return centred / variance.clamp(min=FLAT**2).sqrt()  # in this order the gradient stays finite
 
 
 def unit(vectors: Float[torch.Tensor, "n dim"]) -> Float[torch.Tensor, "n dim"]:
@@ -90,13 +90,18 @@ class Deployed(nn.Module):
         vectors = self.network(x)
         if self.network.distance is not HAMMING:
             return vectors
-        bits = (vectors >= 0).reshape(len(vectors), -1, 8)
+        bits = (vectors >= 0).unflatten(1, (-1, 8))
         weight = torch.tensor([128, 64, 32, 16, 8, 4, 2, 1], device=bits.device)
         return (bits * weight).sum(dim=2).to(torch.uint8)
 
 
 class BatchNorm(nn.BatchNorm2d):
     """Batch normalisation without scale and shift, over the patches of all processes together."""
+
+    running_mean: torch.Tensor
+    running_var: torch.Tensor
+    num_batches_tracked: torch.Tensor
+    momentum: float
 
     def __init__(self, channels: int) -> None:
         """Start with mean 0 and variance 1."""
@@ -141,7 +146,8 @@ class L2Net(Network):
         channels = 1
         for width, stride in ((32, 1), (32, 1), (64, 2), (64, 1), (128, 2), (128, 1)):
             convolution = nn.Conv2d(channels, width, 3, stride=stride, padding=1, bias=False)
-            layers += [convolution, BatchNorm(width), nn.ReLU()]
+            # In place a fifth faster; but the first one's input is a map that a loss may want.
+            layers += [convolution, BatchNorm(width), nn.ReLU(inplace=bool(layers))]
             channels = width
         self.first = nn.Sequential(*layers[:2])
         self.features = nn.Sequential(*layers[2:])

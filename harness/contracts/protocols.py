@@ -26,7 +26,7 @@ def check_protocol(protocol: Protocol) -> list[Law]:
         "the patches are those of the table": _table,
         "reading again gives the same patches and the same hash": _stable,
         "the headline is among the scores": _headline,
-        "every score is a fraction": _fractions,
+        "every score is a fraction, or a quantity": _ranges,
         "an oracle scores best": _oracle,
         "a constant descriptor scores chance": _chance,
         "the scale of vectors does not matter": _scale,
@@ -109,12 +109,12 @@ def _headline(protocol: Protocol) -> None:
         raise Broken(f"{protocol.headline!r} is none of {', '.join(scores)}")
 
 
-def _fractions(protocol: Protocol) -> None:
+def _ranges(protocol: Protocol) -> None:
     for vectors in (_normal(protocol), _coarse(protocol)):
         scores = _score(protocol, vectors)
         numbers = dict(scores.values)
         for scene, of_scene in scores.scenes.items():
-            numbers |= {f"{name} of {scene}": value for name, value in of_scene.items()}
+            numbers |= {f"{scene}: {name}": value for name, value in of_scene.items()}
         for name, (low, high) in scores.intervals.items():
             if name not in scores.values:
                 raise Broken(f"an interval is given for {name!r}, which is no score")
@@ -122,14 +122,23 @@ def _fractions(protocol: Protocol) -> None:
                 raise Broken(f"the interval of {name} is {low} to {high}")
             numbers |= {f"lower end of {name}": low, f"upper end of {name}": high}
         for name, value in numbers.items():
-            if not 0 <= value <= 1:  # NaN is none either
+            most = np.finfo(float).max if _is_quantity(protocol, name) else 1
+            if not 0 <= value <= most:  # NaN is none either
                 raise Broken(f"{name} is {value}")
 
 
 def _oracle(protocol: Protocol) -> None:
+    """Fractions are as good as can be; quantities, whose best nobody knows, beat random ones."""
+    random = _score(protocol, _normal(protocol)).values
     for name, value in _score(protocol, _vector_of_each_point(protocol)).values.items():
-        best = 0.0 if lower_is_better(name) else 1.0
-        if not abs(value - best) <= MISLABELLED:
+        lower = lower_is_better(name, protocol.quantities)
+        best = 0.0 if lower else 1.0
+        if _is_quantity(protocol, name):
+            best = random.get(name, value)
+            kept = value <= best if lower else value >= best
+        else:
+            kept = abs(value - best) <= MISLABELLED
+        if not kept:
             raise Broken(f"vectors that tell every point apart score {name} = {value}, not {best}")
 
 
@@ -138,9 +147,11 @@ def _chance(protocol: Protocol) -> None:
     constant = _score(protocol, np.ones((len(protocol.dataset), 8), np.float32)).values
     random = [_score(protocol, _normal(protocol, seed)).values for seed in range(1, RANDOM + 1)]
     for name, value in constant.items():
-        scored = [scores[name] for scores in random]
+        scored = [scores[name] for scores in random if name in scores]
+        if not scored:
+            continue  # undefined, but for the constant: what it is made of is a score, too
         mean, spread = np.mean(scored), max(float(np.std(scored, ddof=1)), LEAST_SPREAD)
-        if lower_is_better(name) and value == 1:
+        if lower_is_better(name, protocol.quantities) and value == 1:
             continue  # one threshold accepts every tied pair: the worst score there is
         if not abs(value - mean) <= CHANCE * spread:
             raise Broken(
@@ -199,7 +210,13 @@ def _row_order(protocol: Protocol) -> str:
     return ""
 
 
+def _is_quantity(protocol: Protocol, name: str) -> bool:
+    return name.rpartition("/")[2] in protocol.quantities
+
+
 def _must_score_alike(came: Scores, wanted: Scores, what: str, *, within: float) -> None:
+    if odd := came.values.keys() ^ wanted.values.keys():
+        raise Broken(f"{what}: {min(odd)} is a score of one and not of the other")
     for name, value in wanted.values.items():
         if not abs(came.values[name] - value) <= within:
             raise Broken(f"{what}: {name} is {came.values[name]!r} instead of {value!r}")

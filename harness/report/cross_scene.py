@@ -40,12 +40,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """All models of one protocol on one data set."""
+    """Models of one protocol on one data set."""
 
     protocol: str
     metric: str
     scenes: tuple[str, ...]  # that are tested
-    learned: tuple[str, ...]  # these, and what else the models of families were trained on
+    learned: tuple[str, ...]  # what the models of families were trained on, the tested ones first
     families: tuple[Row, ...]  # best mean first
     others: tuple[Row, ...]
 
@@ -66,13 +66,25 @@ def texts_of(board: Board) -> Texts:
 
 
 def tables(board: Board) -> list[Table]:
-    """A table for each protocol of a board that has cells."""
+    """A table for each protocol of a board that has cells.
+
+    Families that learned none of the tested scenes have a second one: their columns are others.
+    """
     groups: dict[str, list[Record]] = defaultdict(list)
     for row in board.rows:
         for record in row:
             if record.data.cells:
                 groups[record.protocol.name].append(record)
-    return [_table(groups[name]) for name in sorted(groups)]
+    found = []
+    for name in sorted(groups):
+        at_home = {_family(one) for one in groups[name] if one.data.refused}
+        here: list[Record] = []
+        elsewhere: list[Record] = []
+        for one in groups[name]:
+            is_foreign = len(_learned(one)) == 1 and _family(one) not in at_home
+            (elsewhere if is_foreign else here).append(one)
+        found += [_table(part) for part in (here, elsewhere) if part]
+    return found
 
 
 def to_csv(found: Sequence[Table]) -> str:
@@ -104,14 +116,16 @@ def to_markdown(board: Board, found: Sequence[Table]) -> str:
     lines = [f"# {board.family} on {board.data}, split {board.split}: across scenes", ""]
     lines += [
         "First, families: their models were trained on one of the scenes each, and tested on the"
-        " others. Then models that were trained on none of them, or on several.",
+        " others. Then models that were trained on none of them, or on several. Families that were"
+        " trained on scenes elsewhere have a table of their own.",
         "",
         "Percent; in brackets the interval that covers 95 %. That of a mean over models is the mean"
         " of theirs: too wide rather than too narrow. A model has no score on what it was trained"
         " on, and a row has a mean only if it is whole.",
     ]
     for table in found:
-        lines += ["", f"## {table.protocol}: {table.metric}", "", *table_lines(table)]
+        where = "" if set(table.learned) & set(table.scenes) else ", trained elsewhere"
+        lines += ["", f"## {table.protocol}: {table.metric}{where}", "", *table_lines(table)]
     return "\n".join([*lines, ""])
 
 
@@ -161,7 +175,8 @@ def _table(records: Sequence[Record]) -> Table:
             mean = _cell(record, first.protocol.headline.rpartition("/")[0], metric)
             others.append(Row(record.model.name, _dim(record), cells, mean, mark([record])))
     seen = {scene for members in families.values() for one in members for scene in _learned(one)}
-    learned = (*scenes, *sorted(seen - set(scenes)))
+    own = scenes if not seen or seen & set(scenes) else ()
+    learned = (*own, *sorted(seen - set(scenes)))
     pairs = [(a, b) for b in scenes for a in learned if a != b]
     rows = []
     for name, members in families.items():

@@ -11,6 +11,7 @@ from pathlib import Path
 from harness import atomic, results
 from harness.metrics import lower_is_better
 from harness.results import Record
+from harness.types import Quantity
 
 MISSING = "—"
 SEEN, UNKNOWN = "†", "?"
@@ -39,6 +40,11 @@ class Board:
     def headlines(self) -> list[str]:
         """The score that sums up each of the board's protocols."""
         return sorted({record.protocol.headline for row in self.rows for record in row})
+
+    @property
+    def quantities(self) -> Mapping[str, Quantity]:
+        """Kinds of its scores that are no fractions, by the last part of their names."""
+        return quantities_of([record for row in self.rows for record in row])
 
 
 Texts = Mapping[str, str]  # by the end of a file's name: ".csv", ".md"
@@ -133,14 +139,19 @@ def to_csv(board: Board) -> str:
 
 
 def to_markdown(board: Board) -> str:
-    """A page to read: the headlines with their intervals, then every breakdown, in percent."""
+    """A page to read: the headlines with their intervals, then every breakdown.
+
+    Fractions are in percent. Quantities of one scene stand together, since no two are alike.
+    """
     lines = [f"# {board.family} on {board.data}, split {board.split}", ""]
-    lines += ["Percent; in brackets the interval that covers 95 % over cases drawn again.", ""]
+    interval = "n brackets the interval that covers 95 % over cases drawn again."
+    lines += [f"I{interval}" if board.quantities else f"Percent; i{interval}", ""]
     lines += headline_table(board)
     details: dict[str, list[str]] = defaultdict(list)
     for name in board.columns[len(board.headlines) :]:
         first, *others = name.split("/")  # "retrieval/easy/map@100", or "liberty/fpr95"
-        details[f"{first}, {others[0]}" if len(others) > 1 else "".join(others)].append(name)
+        title = f"{first}, {others[0]}" if len(others) > 1 else "".join(others)
+        details[first if others[-1] in board.quantities else title].append(name)
     sums = {name.partition("/")[0] for name in board.headlines}
     for title, columns in details.items():
         columns.sort(key=lambda name: name.partition("/")[0] in sums)  # "mean/ap" comes last
@@ -149,7 +160,7 @@ def to_markdown(board: Board) -> str:
 
 
 def headline_table(board: Board) -> list[str]:
-    """The headlines of every model, in percent, as lines of Markdown."""
+    """The headlines of every model, fractions in percent, as lines of Markdown."""
     lines = _table(board, board.headlines)
     return [*lines, *footnotes({mark(row) for row in board.rows})]
 
@@ -186,11 +197,18 @@ def _cell(row: tuple[Record, ...], name: str) -> str:
     scores, intervals = _scores(row), _intervals(row)
     if name not in scores:
         return MISSING
-    text = f"{100 * scores[name]:.2f}"
+    quantity = quantities_of(row).get(name.rpartition("/")[2])
+    unit, decimals, of_ends = (1, *2 * [quantity.decimals]) if quantity else (100, 2, 1)
+    text = f"{unit * scores[name]:,.{decimals}f}"
     if name in intervals:
-        low, high = intervals[name]
-        text += f" [{100 * low:.1f}, {100 * high:.1f}]"
+        low, high = (f"{unit * end:,.{of_ends}f}" for end in intervals[name])
+        text += f" [{low}, {high}]"
     return text
+
+
+def quantities_of(records: Iterable[Record]) -> Mapping[str, Quantity]:
+    """Kinds of their scores that are no fractions, by the last part of their names."""
+    return {name: one for record in records for name, one in record.protocol.quantities.items()}
 
 
 def _dim(record: Record) -> str:
@@ -232,7 +250,7 @@ def _rows(records: list[Record]) -> tuple[tuple[Record, ...], ...]:
 
     def key(row: tuple[Record, ...]) -> tuple[bool, float, str]:
         value = _scores(row).get(first)
-        sign = 1 if lower_is_better(first) else -1
+        sign = 1 if lower_is_better(first, quantities_of(row)) else -1
         return value is None, sign * (value or 0.0), row[0].model.name
 
     return tuple(sorted(rows, key=key))

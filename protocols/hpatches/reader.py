@@ -3,7 +3,6 @@
 import hashlib
 import json
 import logging
-import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from harness import Block, Dataset
 from harness.types import Rows
 from protocols.hpatches import splits, strips
 from protocols.hpatches.splits import Split
+from protocols.naming import after_folder, granted
 
 NOISES = ("easy", "hard", "tough")
 STRIPS = ("ref", *(f"{noise[0]}{k}" for noise in NOISES for k in range(1, 6)))
@@ -26,7 +26,7 @@ OFFICIAL = json.loads((files("protocols.hpatches") / "official.json").read_text(
 
 SIDE = 65  # pixels of an official patch
 FOLDERS = ("patches", "hpatches-release", "data/hpatches-release")  # ours, and the official layouts
-MADE = re.compile(r"hpatches-(sample|mini|built-[\w.+-]+)")  # names that a dataset.json may give
+MADE = ("hpatches-sample", "hpatches-mini", "hpatches-built-NAME")  # that a dataset.json may give
 PARTIAL = "+partial"  # of a name: what the user allowed to be missing is missing
 
 log = logging.getLogger(__name__)
@@ -110,13 +110,48 @@ def open_set(
     return HPatches(dataset, left.test, left.train, table.lengths, table.offsets, tasks)
 
 
+def holds_sequences(root: Path) -> bool:
+    """Whether there are sequences in a folder, or parts of some."""
+    patches = _inner(root)
+    return any(patches.glob("*/ref.png")) or any(patches.glob("[iv]_*"))
+
+
+def open_training(root: Path) -> Dataset:
+    """All patches of the training sequences of the default split, of all strips.
+
+    Raises:
+        FileNotFoundError: if a sequence or a strip is missing.
+        ValueError: if a file is damaged, or the split has no training part.
+    """
+    patches = _patches(root)
+    split, asked = splits.choose(None, patches, [root / "tasks", patches.parent / "tasks"])
+    if not asked.train:
+        raise ValueError(f"split {split!r} of {root} has no training part: take it from split a")
+    _present(patches, split, asked._replace(test=()), allow_partial=False)
+    files = tuple(tuple(patches / s / f"{strip}.png" for strip in STRIPS) for s in asked.train)
+    table = _checked(files, tuple(_stamp(file) for own in files for file in own))
+    name, origins = _identified(root, patches, split, asked, table)
+    return Dataset(
+        name,
+        f"{split}@train",
+        table.blocks,
+        table.point,
+        table.image,
+        sources=_sources(name, asked.train, origins),
+    )
+
+
+def _inner(root: Path) -> Path:
+    inner = [root / name for name in FOLDERS if (root / name).is_dir()]
+    return inner[0] if inner else root
+
+
 def _patches(root: Path) -> Path:
     """The folder of sequences."""
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder: --data takes the folder of HPatches")
-    inner = [root / name for name in FOLDERS if (root / name).is_dir()]
-    patches = inner[0] if inner else root
-    if not any(patches.glob("*/ref.png")) and not any(patches.glob("[iv]_*")):
+    patches = _inner(root)
+    if not holds_sequences(root):
         raise FileNotFoundError(
             f"{root} has no sequence (a folder such as v_wall with ref.png in it), directly or in"
             f" {' or '.join(FOLDERS)}"
@@ -177,8 +212,9 @@ def _checked(
     wanted: tuple[tuple[Path, ...], ...], stamps: tuple[tuple[int, int] | None, ...]
 ) -> _Table:
     """The strips of each sequence, checked one by one and against each other."""
+    every = [file for own in wanted for file in own]
+    log.info("checking %d strips of %s", len(every), every[0].parent.parent)
     with ThreadPoolExecutor() as pool:  # reading and hashing let other threads run
-        every = [file for own in wanted for file in own]
         checked = dict(zip(every, pool.map(strips.check, every), strict=True))
     example = {strip.width: file for file, strip in checked.items()}
     if len(example) > 1:
@@ -220,9 +256,10 @@ def _identified(
 
     It is "hpatches" only for a split of the real sequences.
     """
-    for folder in (root, patches):
-        if (folder / "dataset.json").is_file():
-            return _read_about(folder / "dataset.json")
+    for file in (root / "dataset.json", patches / "dataset.json"):
+        if file.is_file():
+            name, about = granted(file, *MADE)
+            return name, _origins(about.get("sequences", {}), file)
     bounds = OFFICIAL["lengths"]
     real = table.width == SIDE and all(
         low <= n <= high for s, n in table.lengths.items() for low, high in [bounds.get(s, (0, 0))]
@@ -230,30 +267,17 @@ def _identified(
     listed = hashlib.sha256("\n".join(sorted(asked.test)).encode()).hexdigest()
     if real and listed == OFFICIAL["split_test_sha256"].get(split):
         return "hpatches", {}
-    name = f"hpatches-{re.sub(r'[^a-z0-9_.+-]', '_', root.resolve().name.lower())}"
-    # Names of sets that are made here come with a dataset.json: a folder that happens to be called
-    # alike must not share a table with them.
-    return name + "-folder" * name.startswith(("hpatches-sample", "hpatches-built-")), {}
+    return after_folder("hpatches", root, "hpatches-sample", "hpatches-built-"), {}
 
 
-def _read_about(file: Path) -> tuple[str, Mapping[str, str]]:
-    """Name and origins of a set that was made here."""
-    try:
-        about = json.loads(file.read_bytes())
-        name = about["name"]
-        made = about.get("sequences", {}).items()
-        origins = {sequence: str(facts["origin"]) for sequence, facts in made if "origin" in facts}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+def _origins(made: object, file: Path) -> Mapping[str, str]:
+    """Where the sequences of a set that was made here come from, as far as its builder knew."""
+    if not isinstance(made, dict) or not all(isinstance(facts, dict) for facts in made.values()):
         raise ValueError(
-            f"{file} does not say what set this is ({error!r}): it should be what the builder"
-            ' wrote, {"name": ..., "sequences": ...}; move it away to name the set by its folder'
-        ) from error
-    if not isinstance(name, str) or not MADE.fullmatch(name):
-        raise ValueError(
-            f"{file} names the set {name!r}; hpatches-sample, hpatches-mini or hpatches-built-NAME"
-            " is wanted: correct it, or move it away to name the set by its folder"
+            f"{file}: its sequences are {made!r:.60}; the builder wrote facts by the name of each:"
+            " mend it, or move it away to name the set by its folder"
         )
-    return name, origins
+    return {name: str(facts["origin"]) for name, facts in made.items() if "origin" in facts}
 
 
 def _sources(name: str, test: tuple[str, ...], origins: Mapping[str, str]) -> frozenset[str]:

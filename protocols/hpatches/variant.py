@@ -1,6 +1,5 @@
 """What the three tasks have in common: options, and a name for each variant."""
 
-import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -10,8 +9,6 @@ from harness.distances import L2
 from protocols.hpatches.reader import HPatches, open_set
 from protocols.hpatches.sample import sample
 from protocols.hpatches.whitening import whiten
-
-log = logging.getLogger(__name__)
 
 VERSION = 1  # raised whenever a number of any task could change
 TIES = ("mean", "official")
@@ -45,7 +42,6 @@ def protocol(
     if ties not in TIES:
         raise ValueError(f"ties may be {' or '.join(TIES)}, not {ties!r}")
     root = sample() if data is None else data
-    log.info("checking every strip of %s", root)
     opened = open_set(root, split, allow_partial=allow_partial, training=pcapl)
     task, dataset = prepare(opened)
 

@@ -4,7 +4,7 @@ import math
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float32, UInt8
+from jaxtyping import Float32, Float64, Int, UInt8
 
 from protocols.images.frames import MAGNIFICATION, Frames
 from protocols.images.sampling import smooth
@@ -67,10 +67,20 @@ def _extrema(
     trace, determinant = xx + yy, xx * yy - xy * xy
     blob = (determinant > 0) & (EDGE * trace * trace < (EDGE + 1) ** 2 * determinant)
     y, x, middle = y[blob], x[blob], middle[blob]
+    cos, sin = direction(blurred, y, x)
+    half = np.full(len(x), MAGNIFICATION * scale * pixel)
+    return x * float(pixel), y * float(pixel), half, cos, sin, np.abs(middle).astype(np.float64)
+
+
+def direction(
+    blurred: Float32[np.ndarray, "height width"],
+    y: Int[np.ndarray, " n"],
+    x: Int[np.ndarray, " n"],
+) -> tuple[Float64[np.ndarray, " n"], Float64[np.ndarray, " n"]]:
+    """Cosine and sine of the direction in which it gets brighter; to the right where it is flat."""
     right = (blurred[y, x + 1] - blurred[y, x - 1]).astype(np.float64)
     down = (blurred[y + 1, x] - blurred[y - 1, x]).astype(np.float64)
     norm = np.sqrt(right * right + down * down)
     cos = np.divide(right, norm, out=np.ones(len(norm)), where=norm > 0)
     sin = np.divide(down, norm, out=np.zeros(len(norm)), where=norm > 0)
-    half = np.full(len(x), MAGNIFICATION * scale * pixel)
-    return x * float(pixel), y * float(pixel), half, cos, sin, np.abs(middle).astype(np.float64)
+    return cos, sin

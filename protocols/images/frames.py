@@ -137,18 +137,20 @@ def inside(maps: Maps, height: int, width: int) -> Bool[np.ndarray, " n"]:
     return visible
 
 
-def thin(frames: Frames) -> Bool[np.ndarray, " n"]:
+def thin(frames: Frames, most: float = 0.5) -> Bool[np.ndarray, " n"]:
     """Which regions to keep so that no two overlap by more than half, the stronger one winning.
 
-    Overlap is the intersection over union of the squares, taken upright.
+    Overlap is the intersection over union of the squares, taken upright; `most`, of 0.25 or more,
+    is what may remain of it.
     """
     order = np.argsort(frames.x, kind="stable")  # row order[i] of frames is the i-th from the left
     place = np.argsort(order, kind="stable")
     x, y, half = frames.x[order], frames.y[order], frames.half[order]
     left, right, top, bottom = x - half, x + half, y - half, y + half
     kept = np.ones(len(order), bool)
-    # Squares that share over half of their union have centres within half a side of either.
-    low, high = np.searchsorted(x, x - half), np.searchsorted(x, x + half, side="right")
+    # Squares that share more of their union have centres within so much of either.
+    reach = 2 * (1 - most) * half
+    low, high = np.searchsorted(x, x - reach), np.searchsorted(x, x + reach, side="right")
     for i in place:
         if not kept[i]:
             continue
@@ -157,5 +159,5 @@ def thin(frames: Frames) -> Bool[np.ndarray, " n"]:
         tall = np.minimum(bottom[i], bottom[near]) - np.maximum(top[i], top[near])
         both = np.maximum(wide, 0) * np.maximum(tall, 0)
         either = 4 * half[i] * half[i] + 4 * half[near] * half[near] - both
-        kept[near] &= (2 * both <= either) | (order[near] <= order[i])
+        kept[near] &= (both <= most * either) | (order[near] <= order[i])
     return kept[place]

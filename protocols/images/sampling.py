@@ -45,15 +45,27 @@ def extract(
     0.5 sqrt(s^2 - 1), s rounded to a power of sqrt(2): the blur that a camera with pixels of that
     size would have added.
     """
+    line = middles(side)
+    for rows, smoothed, _ in levels(image, step):
+        for i in range(0, len(rows), READ):
+            chunk = rows[i : i + READ]
+            yield chunk, rounded(read(smoothed, image_from_patch[chunk], line, line))
+
+
+def levels(
+    image: Image, step: Float64[np.ndarray, " n"]
+) -> Iterator[tuple[Int[np.ndarray, " some"], Image, float]]:
+    """Rows to be read at one level, the image smoothed for them, and the step that it suits."""
     level = np.searchsorted(STEPS, step)
-    line = (np.arange(side) - (side - 1) / 2) / (side / 2)
     for current in range(int(level.max(initial=0)) + 1):
         if current:
             image = smooth(image, ADDED[current - 1])
-        rows = np.flatnonzero(level == current)
-        for i in range(0, len(rows), READ):
-            chunk = rows[i : i + READ]
-            yield chunk, rounded(read(image, image_from_patch[chunk], line, line))
+        yield np.flatnonzero(level == current), image, 2 ** (current / 2)
+
+
+def middles(side: int) -> Float64[np.ndarray, " side"]:
+    """Centres of the pixels of a patch that fills [-1, 1]."""
+    return (np.arange(side) - (side - 1) / 2) / (side / 2)
 
 
 def read(
@@ -62,13 +74,16 @@ def read(
     x: Float64[np.ndarray, " columns"],
     y: Float64[np.ndarray, " rows"],
 ) -> Float32[np.ndarray, "n rows columns"]:
-    """Bilinear values of the image at the images of the points (x, y), which must lie on it."""
+    """Bilinear values of the image at the images of the points (x, y).
+
+    Beyond the outermost pixels' centres the border is repeated.
+    """
     maps = image_from_target[:, :, :, None, None]
     u, v, w = (maps[:, i, 0] * x + (maps[:, i, 1] * y[:, None] + maps[:, i, 2]) for i in range(3))
     u /= w
     v /= w
-    np.maximum(u, 0, out=u)  # a point on the border may be rounded to just beyond it
-    np.maximum(v, 0, out=v)
+    np.clip(u, 0, image.shape[1] - 1, out=u)
+    np.clip(v, 0, image.shape[0] - 1, out=v)
     column, row = np.floor(u), np.floor(v)
     u -= column
     v -= row
@@ -78,7 +93,9 @@ def read(
     right, down = u.astype(np.float32), v.astype(np.float32)
     flat, width = image.ravel(), image.shape[1]
     # A point on the last row or column gives the pixel beyond no weight: any value will do there.
-    a, b, c, d = (flat[i:].take(at, mode="clip") for i in (0, 1, width, width + 1))
+    a, b, c, d = (
+        flat[min(i, flat.size - 1) :].take(at, mode="clip") for i in (0, 1, width, width + 1)
+    )
     upper, lower = _between(a, b, right), _between(c, d, right)
     return _between(upper, lower, down)
 

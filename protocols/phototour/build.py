@@ -28,7 +28,6 @@ from, whose number is the second one in `info.txt`. `dataset.json` lists the ima
 """
 
 import logging
-import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -41,25 +40,24 @@ import numpy as np
 from jaxtyping import Int, UInt8
 
 from harness.atomic import placing
+from protocols.images import photographs
 from protocols.images.frames import Frames
+from protocols.images.photographs import sha256
 from protocols.images.sequences import read_grey
-from protocols.phototour import extension, observations, pairs, photographs
+from protocols.phototour import extension, observations, pairs
 from protocols.phototour.observations import MAGNIFICATION
 from protocols.phototour.patches import correlation, extract
-from protocols.phototour.photographs import sha256
-from protocols.phototour.reconstruct import DATABASE, LOCK, reconstruct
-from protocols.phototour.scenes import MEAN, OFFICIAL
+from protocols.phototour.place import check_place
+from protocols.phototour.reconstruct import DATABASE, reconstruct
+from protocols.phototour.resuming import LOCK
 from protocols.phototour.selection import Tally, choose
 from protocols.phototour.sparse import Shot, read
 from protocols.phototour.writer import SIDE, TILE, write_scene
 
 VERSION = 1  # raised whenever the same images could give other patches
-LISTS = (100_000, 500_000)  # pairs of the official lists: to test, to train
 COMPARED = 2000  # pairs of each kind, for the mean correlation
 KEPT = "colmap"  # the folder of the reconstruction in that of the scene
 HOW = ("detected", "projected")
-NAMES = (MEAN, *OFFICIAL)  # that no scene may have, in capitals neither
-MATCHES, NON_MATCHES, MIXED = range(1, 4)  # streams of random numbers; 0 is the selection's
 
 log = logging.getLogger(__name__)
 
@@ -158,7 +156,7 @@ def build(
         raise ValueError(f"frames is {frames!r}: give --set frames={' or frames='.join(HOW)}")
     out = out.absolute()
     name = out.name if name is None else name
-    _check_place(out, name)
+    check_place(out, name)
     listed = photographs.find(images)
     work = out.with_name(f".{out.name}.{KEPT}")
     if model is None:
@@ -177,7 +175,7 @@ def build(
     offset = np.hypot(squares.x - chosen.projected[:, 0], squares.y - chosen.projected[:, 1])
     drawn = pairs.Patches(chosen.point, reference, chosen.xyz, half, angle, offset)
     fit = pairs.matching(drawn)
-    lists = _lists(drawn, fit, seed)
+    lists = pairs.lists(drawn, fit, seed)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=out.parent) as file:
         pixels = np.memmap(file, np.uint8, "w+", shape=(tally.patches, SIDE, SIDE))
@@ -242,19 +240,6 @@ def build(
     return report
 
 
-def _check_place(out: Path, name: str) -> None:
-    for what in (name, out.name):
-        if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*", what) or what.lower() in NAMES:
-            raise ValueError(
-                f"{what!r} can't name a scene: give letters, digits and any of _ . -, and no name"
-                " of an official scene"
-            )
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        finished = (out / "dataset.json").is_file()
-        what = "is a finished scene" if finished else "is there already, and no empty folder"
-        raise FileExistsError(f"{out} {what}: give another folder, or remove it")
-
-
 def _reconstruct(
     images: Path,
     listed: Sequence[str],
@@ -280,26 +265,6 @@ def _given(model: Path, database: Path | None) -> Base:
     files = [*sorted(model.glob("*.bin")), *sorted(model.glob("*.txt"))]
     files += [file for file in (database,) if file and file.is_file()]
     return Base(model, database, {"files": {file.name: sha256(file) for file in files}})
-
-
-def _lists(drawn: pairs.Patches, fit: pairs.Pairs, seed: int) -> dict[str, pairs.Pairs]:
-    """Lists of pairs by the names of their files: of official lengths, or one of all there are."""
-    found = {}
-    for lines in LISTS:
-        half = min(lines // 2, len(fit))
-        if half < lines // 2 and lines != LISTS[0]:
-            break
-        others = pairs.draw_non_matches(drawn, half, (seed, NON_MATCHES, lines))
-        half = len(others)
-        if not half:
-            raise ValueError(
-                f"{len(fit)} pairs of patches are fit for matches and none for a non-match: give"
-                " more images that overlap"
-            )
-        matches = pairs.draw_matches(fit, drawn.point, half, (seed, MATCHES, lines))
-        mixed = pairs.shuffled(matches, others, (seed, MIXED, lines))
-        found[f"m50_{len(mixed)}_{len(mixed)}_0.txt"] = mixed
-    return found
 
 
 def _cut(

@@ -1,4 +1,4 @@
-"""Draws the pairs of an m50 list: as many matches as non-matches, none twice."""
+"""Draws the pairs of m50 lists: as many matches as non-matches, none twice."""
 
 from dataclasses import dataclass
 
@@ -15,6 +15,9 @@ ANGLE = np.pi / 8
 OVERLAP = 0.5
 """Points whose patches share more of their union than this show the same: never a non-match."""
 
+LISTS = (100_000, 500_000)  # pairs of the official lists: to test, to train
+MATCHES, NON_MATCHES, MIXED = range(1, 4)  # streams of random numbers; 0 is a selection's
+
 TRIES = 40  # rounds of draws, after which it is taken that there are no more pairs
 
 Pairs = Int[np.ndarray, "_ 2"]
@@ -30,6 +33,26 @@ class Patches:
     half: Float64[np.ndarray, " n"]  # half a side of what it shows, in the units of xyz
     angle: Float64[np.ndarray, " n"]  # of its direction, comparable within a point
     offset: Float64[np.ndarray, " n"]  # from the point, pixels
+
+
+def lists(drawn: Patches, fit: Pairs, seed: int) -> dict[str, Pairs]:
+    """Lists of pairs by the names of their files: of official lengths, or one of all there are."""
+    found = {}
+    for lines in LISTS:
+        half = min(lines // 2, len(fit))
+        if half < lines // 2 and lines != LISTS[0]:
+            break
+        others = draw_non_matches(drawn, half, (seed, NON_MATCHES, lines))
+        half = len(others)
+        if not half:
+            raise ValueError(
+                f"{len(fit)} pairs of patches are fit for matches and none for a non-match: give"
+                " more images that overlap"
+            )
+        matches = draw_matches(fit, drawn.point, half, (seed, MATCHES, lines))
+        mixed = shuffled(matches, others, (seed, MIXED, lines))
+        found[f"m50_{len(mixed)}_{len(mixed)}_0.txt"] = mixed
+    return found
 
 
 def matching(patches: Patches) -> Pairs:

@@ -83,8 +83,8 @@ def read_scene(folder: Path, name: str | None = None) -> Scene:
         ValueError: if a file is damaged, or tiles and lines don't fit each other.
     """
     point = _whole(_table(folder / "info.txt", 1)[:, 0], folder / "info.txt")
-    files = _numbered(folder)
     lines = f"{folder / 'info.txt'} has {len(point)} lines"
+    files = _numbered(folder, lines)
     if len(files) * TILE < len(point):
         raise FileNotFoundError(
             f"{folder} has {len(files)} tiles of {TILE} patches, {len(files) * TILE} in all, and"
@@ -156,8 +156,7 @@ def read_reference_images(scene: Scene) -> Rows:
         ValueError: if it is cut off.
     """
     file = scene.folder / "interest.txt"
-    image = _whole(_table(file, 1)[:, 0], file)
-    return image
+    return _whole(_table(file, 1)[:, 0], file)
 
 
 def blocks(scene: Scene, rows: Rows | None = None) -> tuple[Block, ...]:
@@ -237,7 +236,7 @@ def _tile(file: Path) -> Tile:
     return Tile(file, offset, upright=height < 0)
 
 
-def _numbered(folder: Path) -> list[Path]:
+def _numbered(folder: Path, lines: str) -> list[Path]:
     """The tiles of a folder in the order of their numbers, which run from 0 without a gap."""
     found: dict[int, Path] = {}
     for file in sorted(folder.iterdir()):
@@ -249,7 +248,7 @@ def _numbered(folder: Path) -> list[Path]:
         some = ", ".join(f"patches{number:04}.bmp" for number in missing[:5])
         raise FileNotFoundError(
             f"{folder} lacks {len(missing)} of {max(found) + 1} tiles"
-            f" ({some}{', ...' * (len(missing) > 5)}): {AGAIN}"
+            f" ({some}{', ...' * (len(missing) > 5)}), and {lines}: {AGAIN}"
         )
     return [found[number] for number in sorted(found)]
 

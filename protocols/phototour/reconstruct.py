@@ -4,23 +4,22 @@ Everything is kept in one folder, so that what was interrupted goes on from ther
 have keypoints and pairs that were matched are not done again.
 """
 
-import json
 import logging
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 import pycolmap
-from filelock import FileLock, Timeout
 
 from harness import atomic
+from protocols.colmap.mapping import largest_model, quiet
+from protocols.phototour.resuming import resuming
 
 EXHAUSTIVE = 200
 """With more images than this, only those near each other in the order of names are matched."""
 
-DATABASE, MODEL, LOCK = "database.db", "sparse", "lock"
+DATABASE, MODEL = "database.db", "sparse"
 
 log = logging.getLogger(__name__)
 
@@ -50,26 +49,15 @@ def reconstruct(
         ValueError: if fewer than two images can be put together.
         BlockingIOError: if another process is at work in the folder.
     """
-    request = json.dumps(
-        {
-            "images": dict(sha256),
-            "shared_camera": shared_camera,
-            "seed": seed,
-            "pycolmap": version("pycolmap"),
-        },
-        indent=1,
-    )
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(folder / LOCK, blocking=False), _quiet():
-            asked = folder / "request.json"
-            if not asked.is_file() or asked.read_text("utf-8") != request:
-                _empty(folder)
-                atomic.write_text(asked, request)
-            if not (folder / MODEL).is_dir():
-                _run(images, list(sha256), folder, shared_camera, seed, threads)
-    except Timeout as error:
-        raise BlockingIOError(f"another process reconstructs in {folder}: wait for it") from error
+    request = {
+        "images": dict(sha256),
+        "shared_camera": shared_camera,
+        "seed": seed,
+        "pycolmap": version("pycolmap"),
+    }
+    with resuming(folder, request), quiet():
+        if not (folder / MODEL).is_dir():
+            _run(images, list(sha256), folder, shared_camera, seed, threads)
     return folder / MODEL
 
 
@@ -111,15 +99,8 @@ def _run(
         device=pycolmap.Device.cpu,
     )
     log.info("mapping")
-    options = pycolmap.IncrementalPipelineOptions(
-        num_threads=threads, random_seed=seed, extract_colors=False
-    )
-    tried = folder / "tried"
-    shutil.rmtree(tried, ignore_errors=True)
-    tried.mkdir()
-    found = pycolmap.incremental_mapping(database, images, tried, options)
-    registered = {k: model.num_reg_images() for k, model in found.items()}
-    if not registered:
+    model = largest_model(database, images, seed=seed, threads=threads)
+    if model is None:
         with pycolmap.Database.open(database) as opened:
             pairs = opened.num_verified_image_pairs()
         raise ValueError(
@@ -127,29 +108,8 @@ def _run(
             " that show the same things; give images that overlap, taken from different places,"
             " or a sparse model of your own (model=FOLDER)"
         )
-    best = max(registered, key=lambda k: registered[k])
     unfinished = folder / "unfinished"
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
-    found[best].write(unfinished)
+    model.write(unfinished)
     unfinished.rename(folder / MODEL)
-    shutil.rmtree(tried)
-
-
-def _empty(folder: Path) -> None:
-    for path in folder.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path)
-        elif path.name != LOCK:
-            path.unlink()
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """COLMAP reports every image and every adjustment on stderr; here only its errors."""
-    before = pycolmap.logging.minloglevel
-    pycolmap.logging.minloglevel = int(pycolmap.logging.ERROR)
-    try:
-        yield
-    finally:
-        pycolmap.logging.minloglevel = before

@@ -1,7 +1,6 @@
 """What the protocols have in common: the scenes of a folder as one data set, and their scores."""
 
 import hashlib
-import json
 import logging
 import re
 import zlib
@@ -15,6 +14,7 @@ from jaxtyping import Float
 from harness import Block, Dataset, Scores
 from harness.registry import unknown
 from harness.statistics import COVERED
+from protocols.naming import after_folder, granted
 from protocols.phototour.reader import Numbers, Scene, blocks, read_scene
 from protocols.phototour.sample import sample
 
@@ -31,7 +31,7 @@ OFFICIAL = {
 MEAN = "mean"
 HARRIS = "_harris"
 LONGEST = 100  # letters of a list of scenes in the name of a folder
-MADE = re.compile(r"phototour-[\w.+-]+", re.ASCII)  # names that a dataset.json may give
+MADE = "phototour-NAME"  # names that a dataset.json may give
 PLAIN = re.compile(r"[\w.-]+", re.ASCII)  # names that may stand in that of a folder
 
 Draws = Float[np.ndarray, " draws"]
@@ -200,6 +200,13 @@ def _without_twins(root: Path, names: Iterable[str]) -> list[str]:
     return sorted(set(names) - twins)
 
 
+def holds_scenes(folder: Path) -> bool:
+    """Whether a folder is a scene, or a folder of scenes."""
+    inner = [folder / "phototour", *folder.iterdir()] if folder.is_dir() else []
+    inner += [scene for scene in (folder / "phototour").glob("*")]
+    return _has_parts(folder) or any(_has_parts(one) for one in inner if one.is_dir())
+
+
 def _has_parts(folder: Path) -> bool:
     """A scene, or what is left of one: its reader says what is missing."""
     return (folder / "info.txt").exists() or any(folder.glob("patches*.bmp"))
@@ -216,22 +223,10 @@ def _name(root: Path, scenes: Sequence[Scene]) -> str:
                 "%s has %d patches, PhotoTour's %s has %d: scores enter another table",
                 scene.folder, len(scene), scene.name, OFFICIAL[scene.name],
             )  # fmt: skip
-    name = re.sub(r"[^a-z0-9_.+-]", "_", root.resolve().name.lower())
-    return f"phototour-{name}" if odd else "phototour"
+    return after_folder("phototour", root, "phototour-sample") if odd else "phototour"
 
 
 def _recorded(folder: Path) -> str | None:
     """The name that a folder's dataset.json gives, if there is one."""
     about = folder / "dataset.json"
-    if not about.is_file():
-        return None
-    try:
-        name = json.loads(about.read_bytes())["name"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f'{about} should say {{"name": "..."}}: {error!r}') from error
-    if not (isinstance(name, str) and MADE.fullmatch(name)):
-        raise ValueError(
-            f"{about} names the set {name!r}: a set that is not the official one is called"
-            ' "phototour-" and letters, digits or any of _ . + -'
-        )
-    return name
+    return granted(about, MADE)[0] if about.is_file() else None

@@ -1,9 +1,7 @@
 """Reads a sparse reconstruction of COLMAP: its photographs, and where they see which point."""
 
 import math
-import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +9,11 @@ import numpy as np
 import pycolmap
 from jaxtyping import Float64, Int
 
+from protocols.colmap import keypoints as colmap
+from protocols.colmap.keypoints import HALF_PIXEL
 from protocols.phototour.observations import Matrices, Observations, Places
+
+REMEDY = "give the database that the model was made from (--set database=FILE)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,7 @@ class Shot:
             (project(xyz + step * axes[:, :, i]) - project(xyz - step * axes[:, :, i])) / (2 * step)
             for i in (0, 1)
         ]
-        return project(xyz) - 0.5, np.stack(columns, 2)
+        return project(xyz) - HALF_PIXEL, np.stack(columns, 2)
 
 
 def read(model: Path, database: Path | None) -> tuple[tuple[Shot, ...], Observations]:
@@ -74,7 +76,7 @@ def read(model: Path, database: Path | None) -> tuple[tuple[Shot, ...], Observat
     ids = sorted(np.unique(table[:, 1]).tolist(), key=lambda i: sparse.images[i].name)
     keypoints = None
     if database is not None:
-        keypoints = _keypoints(database, [sparse.images[i].name for i in ids])
+        keypoints = colmap.read(database, [sparse.images[i].name for i in ids], REMEDY)
     number = np.zeros(max(ids) + 1, np.int64)
     number[ids] = np.arange(len(ids))
     table[:, 1] = number[table[:, 1]]
@@ -149,18 +151,15 @@ def _shot(
         if len(keypoints) > used.max():
             far = float(np.abs(keypoints[used, :2] - detected[used]).max())
         if far > 0.01:
-            raise ValueError(
-                f"{between} have different keypoints of {image.name}: give the database that the"
-                " model was made from (--set database=FILE)"
-            )
+            raise ValueError(f"{between} have different keypoints of {image.name}: {REMEDY}")
         detected = keypoints[:, :2].astype(np.float64)
     return Shot(
         name=image.name,
         width=camera.width,
         height=camera.height,
         centre=np.asarray(image.projection_center()),
-        detected=detected - 0.5,
-        keypoint=None if keypoints is None else _axes(keypoints),
+        detected=detected - HALF_PIXEL,
+        keypoint=None if keypoints is None else colmap.frames_of(keypoints).matrix,
         camera=camera,
         pose=image.cam_from_world(),
     )
@@ -181,45 +180,3 @@ def _facing(
     first /= np.linalg.norm(first, axis=1, keepdims=True)
     axes = np.stack([first, np.cross(mean, first)], 2)
     return np.repeat(axes, np.diff(starts, append=len(point)), axis=0)
-
-
-def _keypoints(database: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """The table of each image's keypoints.
-
-    Read as SQLite, since COLMAP itself opens a database only to write to it.
-    """
-    if not database.is_file():
-        raise ValueError(f"{database} is not there: give that of the model (--set database=FILE)")
-    found = {}
-    try:
-        # COLMAP's databases have a write-ahead log: without one there, no other file is made.
-        logged = database.with_name(f"{database.name}-wal").exists()
-        address = f"{database.absolute().as_uri()}?{'mode=ro' if logged else 'immutable=1'}"
-        with closing(sqlite3.connect(address, uri=True)) as opened:
-            query = "SELECT name, rows, cols, data FROM keypoints JOIN images USING (image_id)"
-            for name, rows, cols, data in opened.execute(query):
-                if name in names:
-                    found[name] = np.frombuffer(data or b"", "<f4").reshape(rows, cols)
-    except (sqlite3.Error, ValueError) as error:
-        raise ValueError(
-            f"{database} can't be read as a database of COLMAP (--set database=FILE): {error}"
-        ) from error
-    missing = [name for name in names if name not in found]
-    if missing:
-        raise ValueError(
-            f"{database} has no keypoints of {missing[0]}: give the database that the model was"
-            " made from (--set database=FILE)"
-        )
-    return found
-
-
-def _axes(keypoints: np.ndarray) -> Matrices:
-    """COLMAP's columns after x, y: scale and direction, or a11 a12 a21 a22 of an affine shape."""
-    columns = keypoints[:, 2:].astype(np.float64)
-    if columns.shape[1] == 4:
-        return columns.reshape(-1, 2, 2)
-    if columns.shape[1] != 2:
-        raise ValueError(f"keypoints of {2 + columns.shape[1]} columns have no scale: give 4 or 6")
-    scale, angle = columns.T
-    cos, sin = scale * np.cos(angle), scale * np.sin(angle)
-    return np.stack([cos, -sin, sin, cos], 1).reshape(-1, 2, 2)

@@ -11,9 +11,7 @@ a positive carries a mark to be ignored, none is known.
 """
 
 import hashlib
-import json
 import logging
-import re
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -25,11 +23,12 @@ from jaxtyping import Int
 
 from harness import Block, Dataset
 from harness.types import Patches
+from protocols.naming import after_folder, granted
 from protocols.romepatches.sample import sample
 
 HALVES = ("train", "test")
 SIDE, QUERIES, DATABASE, POSITIVES = 51, 1000, 9000, 9  # of the published set
-NAME = re.compile(r"romepatches-[\w.+-]+", re.ASCII)  # that a dataset.json may give
+MADE = "romepatches-NAME"  # names that a dataset.json may give
 GREY = (299, 587, 114)  # thousandths of red, green and blue in grey: BT.601
 
 log = logging.getLogger(__name__)
@@ -66,7 +65,7 @@ def open_set(data: Path | None) -> RomePatches:
     root = sample() if data is None else data
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder: --data takes that of the .mat files")
-    if not any(file.is_file() for file in _files(root)) and (root / "romepatches").is_dir():
+    if not _has_parts(root) and (root / "romepatches").is_dir():
         root = root / "romepatches"
     missing = [file.name for file in _files(root) if not file.is_file()]
     if missing:
@@ -74,6 +73,15 @@ def open_set(data: Path | None) -> RomePatches:
             f"{root} lacks {', '.join(missing)}: harness data fetch romepatches"
         )
     return _read(root.absolute(), tuple(map(_stamp, (*_files(root), root / "dataset.json"))))
+
+
+def holds_set(folder: Path) -> bool:
+    """Whether the set, or a part of it, lies in a folder or in its `romepatches`."""
+    return _has_parts(folder) or _has_parts(folder / "romepatches")
+
+
+def _has_parts(root: Path) -> bool:
+    return any(file.is_file() for file in _files(root))
 
 
 def _files(root: Path) -> list[Path]:
@@ -218,30 +226,9 @@ def _variable(file: Path, name: str) -> np.ndarray:
 def _name(root: Path, halves: list[Half], blocks: list[Block]) -> str:
     """The name that scores are kept under: "romepatches" only for a set of the published size."""
     if (root / "dataset.json").is_file():
-        return _said(root / "dataset.json")
+        return granted(root / "dataset.json", MADE)[0]
     official = all(
         half.positive.shape == (QUERIES, POSITIVES) and len(half.database) == DATABASE
         for half in halves
     ) and all(block.read().shape[1] == SIDE for block in blocks)
-    if official:
-        return "romepatches"
-    name = f"romepatches-{re.sub(r'[^a-z0-9_.+-]', '_', root.resolve().name.lower())}"
-    # A folder that happens to be called like the sample must not share a table with it.
-    return name + "-folder" * (name == "romepatches-sample")
-
-
-def _said(file: Path) -> str:
-    """The name that a dataset.json gives."""
-    try:
-        name = json.loads(file.read_bytes())["name"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(
-            f"{file} does not say what set this is ({error!r}): mend it, or take it away to have"
-            " the set named by its folder"
-        ) from error
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise ValueError(
-            f"{file} gives the name {name!r}; names of sets that are not the published one are"
-            " `romepatches-` and letters, digits or any of _.+-"
-        )
-    return name
+    return "romepatches" if official else after_folder("romepatches", root, "romepatches-sample")

@@ -1,5 +1,6 @@
 """What `harness train` does: a recipe and data become a folder of weights, card and ONNX file."""
 
+import hashlib
 import logging
 import os
 import signal
@@ -12,10 +13,13 @@ import torch.distributed as dist
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from harness import Dataset, atomic, training_sets
+from harness import Dataset, atomic, onnx_export, training_sets
+from zoo import card as cards
+from zoo import trained
+from zoo.card import Card, Source
 from zoo.training import recipe as recipes
 from zoo.training import state
-from zoo.training.log import open_log, read_log
+from zoo.training.log import open_log
 from zoo.training.loop import Run, Seen, prepare
 from zoo.training.loop import train as run_steps
 from zoo.training.patches import stored
@@ -56,17 +60,15 @@ def train(
     out = out or Path("trained", recipe.name)
     with _processes(device) as place:
         _claim(out, recipe, resume=resume)
-        dataset = training_sets.open_sets(recipe.data)
-        if not dataset.complete:
-            raise ValueError(f"{dataset.name} is not complete")
-        kind = _precision(precision, place)
+        parts = [training_sets.open_set(one) for one in recipe.data]
+        kind = precision_of(precision, place)
         with _bar() as bar:
-            run = _prepared(recipe, dataset, place, kind, bar)
-            first = _trained(run, out, bar, resume=resume, tensorboard=tensorboard)
-        if first is None:
+            run = _prepared(recipe, training_sets.joined(parts), place, kind, bar)
+            last = _trained(run, out, bar, resume=resume, tensorboard=tensorboard)
+        if last is None:
             raise KeyboardInterrupt
         if number() == 0:
-            _told(run, out)
+            _placed(out, run, parts, last)
     return out
 
 
@@ -103,7 +105,8 @@ def _processes(device: str) -> Iterator[torch.device]:
         dist.destroy_process_group()
 
 
-def _precision(asked: str, device: torch.device) -> torch.dtype:
+def precision_of(asked: str, device: torch.device) -> torch.dtype:
+    """The type that convolutions compute in; "auto" is bfloat16 where the hardware has it."""
     if asked in PRECISIONS:
         return PRECISIONS[asked]
     if asked != "auto":
@@ -135,7 +138,8 @@ def _trained(run: Run, out: Path, bar: Progress, *, resume: bool, tensorboard: b
     steps = run.recipe.steps
     task = bar.add_task(run.recipe.name, total=steps)
     write: Callable[[Seen], None] | None = None
-    fpr95 = seen = None
+    fpr95: float | None = None
+    seen: Seen | None = None
     with _interruptible() as stop:
         for seen in run_steps(run, out, resume=resume, stop=stop):
             if number() != 0:
@@ -145,9 +149,7 @@ def _trained(run: Run, out: Path, bar: Progress, *, resume: bool, tensorboard: b
             write(seen)
             fpr95 = seen.fpr95 if seen.fpr95 is not None else fpr95
             bar.update(task, completed=seen.step, description=_line(run.recipe.name, seen, fpr95))
-    if seen is not None and seen.step < steps:
-        return None
-    return read_log(out)[-1]
+    return seen if seen is not None and seen.step == steps else None
 
 
 def _line(name: str, seen: Seen, fpr95: float | None) -> str:
@@ -187,5 +189,41 @@ def _bar() -> Progress:
     )
 
 
-def _told(run: Run, out: Path) -> None:
-    print(read_log(out)[-1])
+def _placed(out: Path, run: Run, parts: Sequence[Dataset], last: Seen) -> None:
+    """Write what was trained: weights, their card, and the ONNX file of both."""
+    contents = trained.pack(run.network)
+    card = _card(run, parts, last, hashlib.sha256(contents).hexdigest())
+    weights = out / "weights.safetensors"
+    with atomic.writing(weights) as stream:
+        stream.write(contents)
+    cards.write(out / "card.json", card)
+    onnx_export.export(trained.by_torch(weights, card), out / "model.onnx")
+
+
+def _card(run: Run, parts: Sequence[Dataset], last: Seen, sha256: str) -> Card:
+    recipe, network = run.recipe, run.network
+    on_card = run.device.type == "cuda"
+    machine = (
+        torch.cuda.get_device_name(run.device)
+        if on_card
+        else f"{torch.cpu.get_capabilities()['cpu_name']}, {torch.get_num_threads()} threads"
+    )
+    return Card(
+        name=recipe.name,
+        weights=sha256,
+        network=recipe.network,
+        distance=network.distance.name,
+        dim=network.dim,
+        side=network.side,
+        trained_on=tuple(sorted(run.dataset.sources)),
+        licence=recipe.licence,
+        recipe=recipe.model_dump(mode="json", exclude_none=True, exclude={"data"}),
+        data=tuple(Source(name=part.name, sha256=part.sha256) for part in parts),
+        seed=recipe.seed,
+        steps=last.step,
+        hours=round(last.seconds / 3600, 3),
+        machine=machine,
+        torch=torch.__version__,
+        scores={"held-out/fpr95": last.fpr95} if last.fpr95 is not None else {},
+        limits=f"Trained for {last.step} steps on {len(run.dataset)} patches of the data named.",
+    )

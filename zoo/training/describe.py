@@ -12,7 +12,7 @@ from zoo.training.together import gathered, part
 
 T = TypeVar("T")
 
-STILL = 1024  # patches in one pass where nothing is kept for gradients
+STILL = {"cpu": 64, "cuda": 4096}  # patches in one pass without gradients: what caches hold
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,10 @@ class Described:
         """Vectors in evaluation mode, without gradients."""
         self.network.eval()
         own = patches[part(len(patches))]
-        rows = [self._computed(self.network, some).float() for some in own.split(STILL)]
+        rows = [
+            self._computed(self.network, some).float()
+            for some in own.split(STILL.get(own.device.type, 1024))
+        ]
         self.network.train()
         return gathered(torch.cat(rows), len(patches))
 

@@ -13,7 +13,7 @@ from zoo.backbones import Deployed, Network
 
 POINTS = 1000  # their patches, each against each other's, are a million pairs
 FEWEST = 50
-TOGETHER = 500
+TOGETHER = 64  # patches in one pass: what caches hold
 
 
 @dataclass(frozen=True, eq=False)

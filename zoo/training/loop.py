@@ -81,10 +81,12 @@ def prepare(
     split = held_out.split(dataset.point, dataset.image, recipe.held_out, recipe.seed)
     groups = Groups.of(dataset.point, dataset.image, split.train)
     sampler = method.sampler(groups, recipe.seed)
+    stored = patches(network.side)
+    network.study(stored, split.train)
     return Run(
         recipe,
         dataset,
-        patches(network.side),
+        stored,
         network.to(device, memory_format=torch.channels_last),  # type: ignore[call-overload]
         method.to(device),
         sampler,
@@ -115,7 +117,7 @@ def train(
         FloatingPointError: if a loss is not finite; the state before it is still there.
     """
     recipe, network, method = run.recipe, run.network, run.method
-    optimiser = _optimiser(run)
+    optimiser = optimiser_of(run)
     of = state.Trained(network, method, optimiser)
     origin = state.origin(recipe, run.dataset.sha256, processes=together())
     first, before = state.load(out, of, origin=origin) if resume else (0, 0.0)
@@ -128,10 +130,10 @@ def train(
             state.save(out, of, step=step, seconds=seconds, origin=origin)
 
     network.train()
-    if first == 0:
-        yield Seen(0, fpr95=_validated(run))
-    for step, batch, patches in _fed(run, first):
-        loss, lr = _step(run, optimiser, step, batch, patches)
+    if first in (0, recipe.steps):  # nothing is done yet, or all is
+        yield Seen(first, fpr95=_validated(run), seconds=before)
+    for step, batch, patches in fed(run, first):
+        loss, lr = update(run, optimiser, step, batch, patches)
         seconds = before + time.monotonic() - began
         done = step + 1
         last = done == recipe.steps
@@ -145,7 +147,8 @@ def train(
             return
 
 
-def _optimiser(run: Run) -> torch.optim.SGD:
+def optimiser_of(run: Run) -> torch.optim.Optimizer:
+    """The recipe's optimiser, over what is trained of the network and of the method."""
     settings = run.recipe.optimiser
     groups: dict[float, list[nn.Parameter]] = {}
     named = [*run.network.named_parameters(), *run.method.named_parameters(prefix="method")]
@@ -154,8 +157,16 @@ def _optimiser(run: Run) -> torch.optim.SGD:
             factors = run.network.lr_factors.items()
             factor = next((value for part, value in factors if name.startswith(part)), 1.0)
             groups.setdefault(factor, []).append(parameter)
+    parameters = [{"params": own, "factor": factor} for factor, own in groups.items()]
+    if settings.name == "adam":
+        return torch.optim.Adam(
+            parameters,
+            lr=settings.lr,
+            betas=(settings.momentum, 0.999),
+            weight_decay=settings.weight_decay,
+        )
     return torch.optim.SGD(
-        [{"params": own, "factor": factor} for factor, own in groups.items()],
+        parameters,
         lr=settings.lr,
         momentum=settings.momentum,
         dampening=settings.dampening,
@@ -163,8 +174,8 @@ def _optimiser(run: Run) -> torch.optim.SGD:
     )
 
 
-def _fed(run: Run, first: int) -> Iterator[tuple[int, Batch, UInt8[np.ndarray, "n side side"]]]:
-    """Batches with their patches, each read while the step before it is computed."""
+def fed(run: Run, first: int) -> Iterator[tuple[int, Batch, UInt8[np.ndarray, "n side side"]]]:
+    """Steps from `first` on, with batch and patches, read while the step before is computed."""
 
     def read(step: int) -> tuple[int, Batch, Any]:
         batch = run.sampler(step)
@@ -179,8 +190,8 @@ def _fed(run: Run, first: int) -> Iterator[tuple[int, Batch, UInt8[np.ndarray, "
             yield found
 
 
-def _step(
-    run: Run, optimiser: torch.optim.SGD, step: int, batch: Batch, patches: np.ndarray
+def update(
+    run: Run, optimiser: torch.optim.Optimizer, step: int, batch: Batch, patches: np.ndarray
 ) -> tuple[float, float]:
     """One update; the loss before it, and the learning rate."""
     recipe, device = run.recipe, run.device

@@ -110,7 +110,9 @@ def pairs_of(
     return Batch(rows, np.tile(point, 2))
 
 
-def without(taken: Points, groups: Groups, n: int, rng: np.random.Generator) -> Points:
+def without(
+    taken: Int[np.ndarray, " taken"], groups: Groups, n: int, rng: np.random.Generator
+) -> Points:
     """So many random points, no two the same and none of those that are taken."""
     drawn = rng.choice(len(groups), n + len(taken), replace=False)
     return drawn[~np.isin(drawn, taken)][:n]

@@ -15,12 +15,27 @@ from harness.registry import unknown
 RECIPES = Path(__file__).parents[1] / "recipes"
 
 METHODS = {
+    "adasample": "zoo.adasample:AdaSample",
+    "doap": "zoo.doap:DOAP",
+    "doap-binary": "zoo.doap:BinaryDOAP",
     "hardnet": "zoo.hardnet:HardNet",
+    "hynet": "zoo.hynet:Hybrid",
+    "l2net": "zoo.l2net:Progressive",
+    "mixed-context": "zoo.mixed_context:MixedContext",
+    "sosnet": "zoo.sosnet:SOSNet",
+    "triplet-swap": "zoo.triplet_swap:TripletSwap",
 }
 """Names in [method]; another package's is written as package.module:Name."""
 
 NETWORKS = {
+    "doap": "zoo.doap_networks:L2Net",
+    "doap-st": "zoo.doap_networks:SpatialTransformer",
+    "hynet": "zoo.hynet:HyNet",
     "l2net": "zoo.backbones:L2Net",
+    "l2net-cs": "zoo.l2net:CentralSurround",
+    "l2net-mean-deviation": "zoo.mixed_context:L2Net",
+    "l2net-mean-image": "zoo.l2net:L2Net",
+    "tfeat": "zoo.triplet_swap:TFeat",
 }
 """Names in [network]; another package's is written as package.module:Name."""
 
@@ -34,8 +49,9 @@ class Strict(BaseModel):
 
 
 class Optimiser(Strict):
-    """Stochastic gradient descent with momentum."""
+    """Stochastic gradient descent with momentum, or Adam, whose first beta the momentum is."""
 
+    name: Literal["sgd", "adam"] = "sgd"
     lr: Annotated[float, Gt(0)]
     momentum: Share = 0.9
     dampening: Share = 0.0
@@ -98,6 +114,7 @@ class Recipe(Strict):
 
     name: str
     paper: str = ""
+    licence: str = "unknown"  # of the weights
     data: tuple[str, ...]
     epochs: Annotated[int, Gt(0)]
     steps_per_epoch: Annotated[int, Gt(0)]

@@ -69,5 +69,6 @@ def load(out: Path, into: Trained, *, origin: str) -> tuple[int, float]:
 
 def origin(recipe: Recipe, data: str, **facts: object) -> str:
     """One hash of what must be the same for a training to be the same."""
-    said = {"recipe": recipe.model_dump(mode="json"), "data": data, **facts}
+    settings = recipe.model_dump(mode="json", exclude={"data"})  # it may lie elsewhere by now
+    said = {"recipe": settings, "data": data, **facts}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

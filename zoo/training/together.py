@@ -57,12 +57,12 @@ class _Gathered(torch.autograd.Function):
 
 def summed(x: torch.Tensor) -> torch.Tensor:
     """The sum of a tensor over the processes; gradients flow through it."""
-    return _Summed.apply(x) if together() > 1 else x
+    return _Summed.apply(x) if together() > 1 else x  # type: ignore[no-untyped-call]
 
 
 def gathered(own: torch.Tensor, n: int) -> torch.Tensor:
     """All n rows of which each process has its part; the gradient of the own ones flows back."""
-    return _Gathered.apply(own, n) if together() > 1 else own
+    return _Gathered.apply(own, n) if together() > 1 else own  # type: ignore[no-untyped-call]
 
 
 def add_gradients(network: nn.Module) -> None:

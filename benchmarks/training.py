@@ -1,0 +1,108 @@
+"""Patches trained a second: a plain step of HardNet beside the loop's own, and every recipe.
+
+    python benchmarks/training.py [--patches 1024] [--steps 3] [RECIPE ...]
+
+All in one run, on random patches. "plain" is what the released scripts do: float32, channels
+first, nothing in place. A recipe's batch keeps its shape but for the number of patches.
+"""
+
+import argparse
+import time
+
+import numpy as np
+import torch
+from torch import nn
+
+from harness import Block, Dataset
+from zoo.backbones import L2Net
+from zoo.hardnet import triplet
+from zoo.training import loop
+from zoo.training.command import precision_of
+from zoo.training.recipe import checked, read
+
+EACH = 15  # patches of a point
+
+
+def data(points: int) -> Dataset:
+    n = points * EACH
+    point = np.arange(n) // EACH
+    block = Block("random", n, "random", lambda: np.empty((n, 1, 1), np.uint8))
+    return Dataset("random", "", (block,), point, point // 20)
+
+
+def plain(patches: int, steps: int, device: torch.device) -> float:
+    """Patches a second of the step as the released scripts have it."""
+    network = L2Net(dropout=0.1)
+    for module in network.modules():
+        if isinstance(module, nn.ReLU):
+            module.inplace = False
+    network.to(device).train()
+    optimiser = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
+    x = torch.randint(256, (patches, 1, 32, 32), device=device).float()
+    point = torch.arange(patches // 2, device=device)
+
+    def step() -> None:
+        optimiser.zero_grad(set_to_none=True)
+        triplet(*network(x).chunk(2), point, margin=1.0).mean().backward()
+        optimiser.step()
+
+    return timed(step, patches, steps, device)
+
+
+def ours(name: str, patches: int, steps: int, device: torch.device) -> float:
+    """Patches a second of a recipe's step: those with a gradient."""
+    recipe = read(name)
+    method = recipe.method.options
+    if "pairs" in method:
+        method["pairs"] = patches // 2
+    elif "in_order" in method:
+        method |= {"in_order": patches // 4, "at_random": patches // 4}
+    elif "patches" in method:
+        method["patches"] = patches
+    table = recipe.model_dump(mode="json", exclude_none=True)
+    table |= {"method": {"name": recipe.method.name} | method, "held_out": 0.2}
+    dataset = data(2 * patches)
+    run = loop.prepare(
+        checked(table, name),
+        dataset,
+        lambda side: np.random.default_rng(0).integers(
+            0, 256, (len(dataset), side, side), dtype=np.uint8
+        ),
+        device=device,
+        precision=precision_of("auto", device),
+    )
+    run.network.train()
+    optimiser = loop.optimiser_of(run)
+    fed = loop.fed(run, 0)
+    return timed(lambda: loop.update(run, optimiser, *next(fed)), patches, steps, device)
+
+
+def timed(step, patches: int, steps: int, device: torch.device) -> float:
+    step()
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    began = time.perf_counter()
+    for _ in range(steps):
+        step()
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return steps * patches / (time.perf_counter() - began)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("recipes", nargs="*", default=["hardnet"])
+    parser.add_argument("--patches", type=int, default=1024)
+    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    given = parser.parse_args()
+    device = torch.device(given.device)
+    before = plain(given.patches, given.steps, device)
+    print(f"{'plain step':20} {before:8.0f} patches/s")
+    for name in given.recipes:
+        speed = ours(name, given.patches, given.steps, device)
+        print(f"{name:20} {speed:8.0f} patches/s   {speed / before:.2f} of plain", flush=True)
+
+
+if __name__ == "__main__":
+    main()

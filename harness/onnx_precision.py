@@ -1,0 +1,124 @@
+"""An ONNX graph in fewer bits: float16, or int8 with scales taken from patches."""
+
+import logging
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from harness.types import Patches
+
+KINDS = ("fp32", "fp16", "int8")
+WEIGHTED = {"Conv", "Gemm"}
+PASSING = {"Relu", "Tanh", "MaxPool"}  # stay in float16 after one of those
+TOGETHER = 32  # patches at a time whose largest numbers are looked for
+
+
+def half(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Layers with weights in float16, and what only passes their numbers on.
+
+    Resizing, normalising and the length of vectors stay in float32, where sums of squares fit.
+    """
+    graph = model.graph
+    weights = {one.name: one for one in graph.initializer if one.data_type == TensorProto.FLOAT}
+    nodes: list[onnx.NodeProto] = []
+    halves: dict[str, str] = {}  # a tensor -> its float16 form
+    wholes: dict[str, str] = {}  # a tensor that is computed in float16 -> its float32 form
+
+    def halved(name: str) -> str:
+        if name and name not in halves:
+            halves[name] = f"{name}/half"
+            if name in weights:
+                values = numpy_helper.to_array(weights[name]).astype(np.float16)
+                graph.initializer.append(numpy_helper.from_array(values, halves[name]))
+            else:
+                nodes.append(_cast(name, halves[name], TensorProto.FLOAT16))
+        return halves.get(name, name)
+
+    def whole(name: str) -> str:
+        if name in wholes and not wholes[name]:
+            wholes[name] = name
+            nodes.append(_cast(halves[name], name, TensorProto.FLOAT))
+        return name
+
+    for node in graph.node:  # in the order in which they are computed
+        if _is_weighted(node, weights) or (node.op_type in PASSING and node.input[0] in wholes):
+            for i, name in enumerate(node.input):
+                node.input[i] = halved(name)
+            for i, name in enumerate(node.output):
+                halves[name], wholes[name] = f"{name}/half", ""
+                node.output[i] = halves[name]
+        else:
+            for name in node.input:
+                whole(name)
+        nodes.append(node)
+    for output in graph.output:
+        whole(output.name)
+    del graph.node[:]
+    graph.node.extend(nodes)
+    _drop_unused(graph)
+    return model
+
+
+def eight_bits(model: onnx.ModelProto, patches: Patches) -> onnx.ModelProto:
+    """Layers with weights in int8, a scale for each channel; all but the first of them.
+
+    The first sees the normalised patch, whose rare bright pixels would take the whole range: with
+    it, the error was three times as large, and nothing was faster.
+    """
+    from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
+
+    class Batches(CalibrationDataReader):  # type: ignore[misc]
+        def __init__(self) -> None:
+            chunks = (patches[i : i + TOGETHER] for i in range(0, len(patches), TOGETHER))
+            self.left = ({model.graph.input[0].name: chunk} for chunk in chunks)
+
+        def get_next(self) -> dict[str, Patches] | None:
+            return next(self.left, None)
+
+    weights = {one.name for one in model.graph.initializer}
+    layers = [node.name for node in model.graph.node if _is_weighted(node, weights)]
+    with tempfile.TemporaryDirectory() as folder, _quiet():
+        file = Path(folder, "int8.onnx")
+        quantize_static(
+            model,
+            str(file),
+            Batches(),
+            per_channel=True,
+            nodes_to_quantize=layers[1:],
+            activation_type=QuantType.QUInt8,
+            weight_type=QuantType.QInt8,
+        )
+        return onnx.load(file)
+
+
+def _is_weighted(node: onnx.NodeProto, weights: object) -> bool:
+    return node.op_type in WEIGHTED and node.input[1] in weights  # type: ignore[operator]
+
+
+def _cast(source: str, target: str, kind: int) -> onnx.NodeProto:
+    return helper.make_node("Cast", [source], [target], name=f"{target}/cast", to=kind)
+
+
+def _drop_unused(graph: onnx.GraphProto) -> None:
+    used = {name for node in graph.node for name in node.input}
+    kept = [one for one in graph.initializer if one.name in used]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence about a step of preparation that graphs of the exporter have behind them."""
+    level = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with redirect_stdout(StringIO()):
+            yield
+    finally:
+        logging.disable(level)

@@ -1,0 +1,1 @@
+"""COLMAP, run through pycolmap: what more than one protocol asks of it."""

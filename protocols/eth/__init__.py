@@ -1,0 +1,1 @@
+"""The ETH evaluation of local features by structure from motion (Schönberger et al., CVPR 2017)."""

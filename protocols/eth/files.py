@@ -1,0 +1,114 @@
+"""The official files of keypoints, descriptors and matches: rows, columns, then the numbers.
+
+Two little-endian int32, then rows of float32, or of uint32 for matches, which count keypoints from
+0. The centre of the first pixel is (0, 0).
+"""
+
+import struct
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float32, Int, UInt32
+
+from harness import atomic
+
+HEAD = struct.Struct("<ii")
+
+
+def read_keypoints(file: Path) -> Float32[np.ndarray, "n 4"]:
+    """x, y, scale in pixels, and angle in radians of each keypoint.
+
+    Raises:
+        ValueError: if the file is none; names it, and what is wrong.
+    """
+    found = _read(file, "<f4", columns=4)
+    bad = np.flatnonzero(~np.isfinite(found).all(axis=1) | (found[:, 2] <= 0))
+    if len(bad):
+        raise ValueError(
+            f"{file}: keypoint {bad[0]} is {found[bad[0]].tolist()}; finite numbers and a scale"
+            " above 0 are wanted: write the file again"
+        )
+    return found
+
+
+def read_descriptors(file: Path) -> Float32[np.ndarray, "n dim"]:
+    """The descriptor of each keypoint.
+
+    Raises:
+        ValueError: as `read_keypoints`.
+    """
+    found = _read(file, "<f4")
+    bad = np.flatnonzero(~np.isfinite(found).all(axis=1))
+    if len(bad):
+        raise ValueError(f"{file}: descriptor {bad[0]} is not finite: write the file again")
+    return found
+
+
+def read_matches(file: Path) -> UInt32[np.ndarray, "m 2"]:
+    """Rows of the two images' keypoints.
+
+    Raises:
+        ValueError: as `read_keypoints`.
+    """
+    return _read(file, "<u4", columns=2)
+
+
+def read_points(file: Path) -> Int[np.ndarray, " n"]:
+    """Which 3-D point each keypoint is, in a column: a file that the official sets do not have.
+
+    Raises:
+        ValueError: as `read_keypoints`.
+    """
+    return _read(file, "<u4", columns=1)[:, 0].astype(np.intp)
+
+
+def write_keypoints(file: Path, keypoints: Float32[np.ndarray, "n 4"]) -> None:
+    """Write what `read_keypoints` reads."""
+    _write(file, keypoints.astype("<f4"))
+
+
+def write_descriptors(file: Path, descriptors: Float32[np.ndarray, "n dim"]) -> None:
+    """Write what `read_descriptors` reads."""
+    _write(file, descriptors.astype("<f4"))
+
+
+def write_matches(file: Path, matches: UInt32[np.ndarray, "m 2"]) -> None:
+    """Write what `read_matches` reads."""
+    _write(file, matches.astype("<u4"))
+
+
+def write_points(file: Path, points: Int[np.ndarray, " n"]) -> None:
+    """Write what `read_points` reads."""
+    _write(file, points[:, None].astype("<u4"))
+
+
+def _read(file: Path, kind: str, columns: int | None = None) -> np.ndarray:
+    try:
+        data = file.read_bytes()
+    except FileNotFoundError as error:
+        raise ValueError(f"{file} is missing: add it, or take its image out") from error
+    if len(data) < HEAD.size:
+        raise ValueError(f"{file} has {len(data)} bytes, its head alone has 8: write it again")
+    rows, found = HEAD.unpack_from(data)
+    if rows < 0 or found < 0 or (columns is not None and found != columns):
+        wanted = "some" if columns is None else columns
+        raise ValueError(
+            f"{file} says that it has {rows} rows of {found} columns; {wanted} columns are wanted:"
+            " is it a file of another kind, or of big-endian numbers?"
+        )
+    size = HEAD.size + 4 * rows * found
+    if len(data) != size:
+        what = "is cut off" if len(data) < size else "goes on after its end"
+        raise ValueError(
+            f"{file} {what}: {rows} x {found} numbers make {size} bytes, it has {len(data)};"
+            " write it again"
+        )
+    # In the byte order of this machine, and not read-only.
+    table = np.frombuffer(data, kind, offset=HEAD.size).reshape(rows, found)
+    return table.astype(table.dtype.newbyteorder("="))
+
+
+def _write(file: Path, table: np.ndarray) -> None:
+    with atomic.writing(file) as stream:
+        stream.write(HEAD.pack(*table.shape))
+        stream.write(table.tobytes())

@@ -1,0 +1,79 @@
+"""Where the keypoints of images come from: the official files, a database, or COLMAP's detector."""
+
+import hashlib
+import json
+import logging
+import tempfile
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pycolmap
+
+from harness import atomic, home, parallel
+from protocols.colmap import keypoints as colmap
+from protocols.colmap.mapping import quiet
+from protocols.eth.files import read_keypoints
+from protocols.images.affine import AffineFrames, from_similarity
+
+FOLDER = "keypoints"  # of the official files
+
+log = logging.getLogger(__name__)
+
+
+def official(folder: Path, names: Sequence[str]) -> tuple[AffineFrames, ...]:
+    """Those of the official files `<image>.bin`.
+
+    Raises:
+        ValueError: if a file is missing, or damaged.
+    """
+    tables = (read_keypoints(folder / f"{name}.bin").astype(np.float64) for name in names)
+    return tuple(from_similarity(*table.T) for table in tables)
+
+
+def in_database(database: Path, names: Sequence[str]) -> tuple[AffineFrames, ...]:
+    """Those of a database of COLMAP.
+
+    Raises:
+        ValueError: if it can't be read, or lacks some.
+    """
+    remedy = "give keypoints of every image, or --set keypoints=sift to have them detected"
+    tables = colmap.read(database, names, remedy)
+    return tuple(colmap.frames_of(tables[name]) for name in names)
+
+
+def detected(images: Path, names: Sequence[str], sha256: Sequence[str]) -> tuple[AffineFrames, ...]:
+    """Those that COLMAP's SIFT detector finds by its defaults, as for the published rows.
+
+    It keeps whole levels of scale space, the coarsest first, until there are 8,192 keypoints: up to
+    some 13,000 in images of six megapixels. They are kept in the cache, by the contents of the
+    image.
+    """
+    options = pycolmap.FeatureExtractionOptions(num_threads=1, use_gpu=False)
+    settings = {"options": str(options.todict()), "pycolmap": version("pycolmap")}
+
+    def one(row: int) -> AffineFrames:
+        key = hashlib.sha256(json.dumps([settings, sha256[row]]).encode()).hexdigest()
+        file = home.cache("keypoints", key[:2], f"{key}.npy")
+        try:
+            table = np.load(file, allow_pickle=False)
+        except (OSError, ValueError, EOFError):  # not there, or damaged
+            table = _detect(images, names[row], options)
+            with atomic.writing(file) as stream:
+                np.save(stream, table, allow_pickle=False)
+        return colmap.frames_of(table)
+
+    with quiet():
+        return tuple(parallel.each(one, range(len(names))))
+
+
+def _detect(images: Path, name: str, options: pycolmap.FeatureExtractionOptions) -> colmap.Table:
+    log.info("SIFT keypoints of %s", images / name)
+    with tempfile.TemporaryDirectory(prefix="eth-") as folder:
+        database = Path(folder) / "database.db"
+        pycolmap.Database.open(database).close()
+        pycolmap.extract_features(
+            database, images, [name], extraction_options=options, device=pycolmap.Device.cpu
+        )
+        return colmap.read(database, [name], f"{images / name} may be no image: replace it")[name]

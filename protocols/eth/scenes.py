@@ -1,0 +1,169 @@
+"""Scenes in the official layout: a folder of images, and what is known of them beside it.
+
+<scene>/images/             photographs, in folders of their own if one likes
+<scene>/keypoints/NAME.bin  official keypoints of each image; or else they are detected
+<scene>/database.db         COLMAP's, filled with the images and their cameras; if there is one
+<scene>/gt_dense_cameras/NAME.camera   known cameras; if there are any
+<scene>/points/NAME.bin     which 3-D point each official keypoint is (uint32, one column), in
+                            sets that are made here; or else nobody knows
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int
+
+from harness import parallel
+from harness.registry import unknown
+from protocols import naming
+from protocols.eth import keypoints, truth
+from protocols.eth.files import read_points
+from protocols.images import photographs
+from protocols.images.affine import AffineFrames
+
+IMAGES, DATABASE, POINTS = "images", "database.db", "points"
+TOTAL = "total"
+MADE = "dataset.json"
+SAMPLE = "eth-sample"
+
+PUBLISHED = {
+    "fountain": 11,
+    "herzjesu": 8,
+    "south": 128,
+    "madrid": 1344,
+    "gendarmenmarkt": 1463,
+    "tower": 1576,
+    "alamo": 2915,
+    "roman": 2364,
+    "cornell": 6514,
+}
+"""Images of the published scenes, by how the names of their folders begin."""
+
+SOURCES = OFFICIAL, STORED, SIFT = ("official", "database", "sift")  # of keypoints
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Images of one place."""
+
+    name: str
+    images: Path  # the folder that names are relative to
+    names: tuple[str, ...]  # in order
+    sha256: tuple[str, ...]  # of the image files
+    frames: tuple[AffineFrames, ...]  # keypoints of each image
+    points: tuple[Int[np.ndarray, " n"], ...] | None  # which they are, where that is known
+    cameras: truth.Cameras | None  # where they are known
+    database: Path | None  # with images and cameras
+
+    def __len__(self) -> int:
+        """Images."""
+        return len(self.names)
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """Scenes of one folder, in the order of their names."""
+
+    name: str  # of the data set
+    split: str  # names of the scenes, and where their keypoints come from
+    scenes: tuple[Scene, ...]
+
+
+def open_scenes(root: Path, split: str | None, source: str | None) -> Opened:
+    """Find the scenes of a folder, or the one that it is, and the keypoints of their images.
+
+    Args:
+        root: a folder of scene folders, or one of these.
+        split: names of scenes joined by "+"; where None all.
+        source: of the keypoints, one of SOURCES; where None, the official ones of a scene that has
+            them, and what SIFT detects elsewhere.
+
+    Raises:
+        FileNotFoundError: if there is no scene, or it lacks what is wanted.
+        LookupError: if a scene of the split is not there.
+        ValueError: if a file of a scene is damaged.
+    """
+    if source not in (None, *SOURCES):
+        raise ValueError(f"keypoints may be {', '.join(SOURCES)}, not {source!r}")
+    found = _folders(root)
+    chosen = sorted(set(split.split("+"))) if split else list(found)
+    for name in chosen:
+        if name not in found:
+            raise LookupError(f"{root}: {unknown('scenes', name, found)}")
+        if name == TOTAL or not re.fullmatch(r"[\w.-]+", name, re.ASCII):
+            raise ValueError(
+                f"{found[name]}: {name!r} can't name a scene: rename the folder to letters, digits"
+                f" and any of _ . -, and not {TOTAL}"
+            )
+    sources = [source or _source(found[name]) for name in chosen]
+    scenes = tuple(_open(found[name], name, s) for name, s in zip(chosen, sources, strict=True))
+    detected = "" if set(sources) == {OFFICIAL} else "@" + "+".join(sorted(set(sources)))
+    return Opened(_name(root, scenes, sources), "+".join(chosen) + detected, scenes)
+
+
+def _folders(root: Path) -> dict[str, Path]:
+    if (root / IMAGES).is_dir():
+        return {root.resolve().name: root}
+    inner = sorted(root.iterdir()) if root.is_dir() else ()
+    found = {folder.name: folder for folder in inner if (folder / IMAGES).is_dir()}
+    if not found and (root / "eth").is_dir():  # a folder of many data sets
+        return _folders(root / "eth")
+    if not found:
+        raise FileNotFoundError(
+            f"{root} has no scene (a folder with its photographs in {IMAGES}/) and is none itself:"
+            " --data takes either"
+        )
+    return found
+
+
+def _source(folder: Path) -> str:
+    return OFFICIAL if (folder / keypoints.FOLDER).is_dir() else SIFT
+
+
+def _open(folder: Path, name: str, source: str) -> Scene:
+    images = folder / IMAGES
+    names = photographs.find(images)
+    sha256 = parallel.each(lambda file: photographs.sha256(images / file), names)
+    database = folder / DATABASE
+    frames = {
+        OFFICIAL: lambda: keypoints.official(folder / keypoints.FOLDER, names),
+        STORED: lambda: keypoints.in_database(database, names),
+        SIFT: lambda: keypoints.detected(images, names, sha256),
+    }[source]()
+    points = None
+    if source == OFFICIAL and (folder / POINTS).is_dir():
+        points = tuple(read_points(folder / POINTS / f"{file}.bin") for file in names)
+        for file, own, known in zip(names, frames, points, strict=True):
+            if len(own) != len(known):
+                raise ValueError(
+                    f"{folder}: {file} has {len(own)} keypoints and {len(known)} points: write"
+                    f" {POINTS}/{file}.bin again, or move {POINTS} away"
+                )
+    known = folder / truth.FOLDER
+    return Scene(
+        name=name,
+        images=images,
+        names=tuple(names),
+        sha256=tuple(sha256),
+        frames=frames,
+        points=points,
+        cameras=truth.read(known, names) if known.is_dir() else None,
+        database=database if database.is_file() else None,
+    )
+
+
+def _name(root: Path, scenes: Sequence[Scene], sources: Sequence[str]) -> str:
+    """The name that scores are kept under: "eth" only for official keypoints of official scenes."""
+    made = root / MADE
+    if made.is_file():
+        return naming.granted(made, SAMPLE)[0]
+    sizes = [
+        any(scene.name.lower().startswith(k) and len(scene) == n for k, n in PUBLISHED.items())
+        for scene in scenes
+    ]
+    if all(sizes) and set(sources) == {OFFICIAL} and all(scene.database for scene in scenes):
+        return "eth"
+    return naming.after_folder("eth", root, SAMPLE)

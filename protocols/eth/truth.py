@@ -1,0 +1,115 @@
+"""Cameras that are known, and how far those of a model are from them.
+
+A file of Strecha et al. (CVPR 2008) holds the 3 x 3 matrix K, three numbers of distortion, the
+rotation, the centre, and the size of the image. The rotation stored is that from the camera to the
+world: its columns are the camera's axes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pycolmap
+from jaxtyping import Float64
+
+FOLDER = "gt_dense_cameras"
+NUMBERS = 9 + 3 + 9 + 3 + 2
+ORTHONORMAL = 1e-3  # by how much a product of rows may be off: files have six digits
+LEAST = 3  # cameras that a similarity needs
+NEAR = 0.01  # of the cameras' spread: what is farther off has no say in how the model lies
+LINE = 1e-3  # of that, too: how far from one line the centres must be
+
+Matrix = Float64[np.ndarray, "3 3"]
+Matrices = Float64[np.ndarray, "n 3 3"]
+Places = Float64[np.ndarray, "n 3"]
+
+
+@dataclass(frozen=True, eq=False)
+class Cameras:
+    """Cameras of images, in their order."""
+
+    intrinsics: Matrices  # K; the centre of the first pixel is (0, 0)
+    rotation: Matrices  # from the camera to the world
+    centre: Places  # in the world
+
+
+def read(folder: Path, names: Sequence[str]) -> Cameras:
+    """The cameras of some images.
+
+    Raises:
+        ValueError: if a file is missing, or is none; names it.
+    """
+    found = [_read(folder / f"{name}.camera") for name in names]
+    return Cameras(*(np.array(part) for part in zip(*found, strict=True)))
+
+
+def errors(
+    model: pycolmap.Reconstruction, names: Sequence[str], known: Cameras, seed: int
+) -> dict[str, float]:
+    """`position_error_m` and `rotation_error_deg`: means over the registered images.
+
+    The model is laid on the known centres by the similarity of least squares, over the cameras that
+    RANSAC keeps; rotations have no say in it. Metres are the units of the known cameras. Nothing is defined for
+    fewer than three images, or for centres in one line.
+
+    Args:
+        model: what was reconstructed.
+        names: of the images whose cameras are known.
+        known: these cameras.
+        seed: of RANSAC.
+    """
+    poses = {image.name: image for image in model.images.values() if image.has_pose}
+    rows = [row for row, name in enumerate(names) if name in poses]
+    centre, rotation = known.centre[rows], known.rotation[rows]
+    spread = np.linalg.svd(centre - centre.mean(axis=0), compute_uv=False) if rows else np.zeros(0)
+    if len(rows) < LEAST or spread[1] <= LINE * spread[0]:
+        return {}
+    images = [poses[names[row]] for row in rows]
+    found = np.array([image.projection_center() for image in images])
+    options = pycolmap.RANSACOptions(max_error=NEAR * spread[0], random_seed=seed)
+    robust = pycolmap.estimate_sim3d_robust(found, centre, options)
+    if robust is None:
+        return {}
+    near = robust["inlier_mask"]
+    world_from_model = pycolmap.estimate_sim3d(found[near], centre[near])
+    turn = world_from_model.rotation.matrix()
+    placed = world_from_model.scale * found @ turn.T + world_from_model.translation
+    off = np.array(
+        [
+            known_one.T @ turn @ image.cam_from_world().rotation.matrix().T
+            for known_one, image in zip(rotation, images, strict=True)
+        ]
+    )
+    return {
+        "position_error_m": float(np.linalg.norm(placed - centre, axis=1).mean()),
+        "rotation_error_deg": float(np.degrees(angles(off)).mean()),
+    }
+
+
+def angles(rotations: Matrices) -> Float64[np.ndarray, " n"]:
+    """How far each turns, radians: from sine and cosine, since arccos loses small angles."""
+    skew = rotations - rotations.swapaxes(1, 2)
+    sine = np.sqrt(np.square(skew).sum(axis=(1, 2)) / 8)
+    return np.arctan2(sine, (np.trace(rotations, axis1=1, axis2=2) - 1) / 2)
+
+
+def _read(file: Path) -> tuple[Matrix, Matrix, Float64[np.ndarray, "3"]]:
+    remedy = f"{NUMBERS} numbers are wanted: K, distortion, rotation, centre, width and height"
+    try:
+        numbers = np.array([float(word) for word in file.read_text("utf-8").split()])
+    except FileNotFoundError as error:
+        raise ValueError(
+            f"{file} is missing: add it, or move {file.parent} away to go without known cameras"
+        ) from error
+    except ValueError as error:  # not text, or not a number
+        raise ValueError(f"{file} can't be read as a camera ({error}): {remedy}") from error
+    if len(numbers) != NUMBERS or not np.isfinite(numbers).all():
+        raise ValueError(f"{file} holds {len(numbers)} numbers, or not all are finite: {remedy}")
+    intrinsics, rotation = numbers[:9].reshape(3, 3), numbers[12:21].reshape(3, 3)
+    if not (intrinsics[0, 0] > 0 and (intrinsics[2] == [0, 0, 1]).all()):
+        raise ValueError(f"{file}: numbers 1 to 9 are no matrix K: {remedy}")
+    off = np.abs(rotation @ rotation.T - np.eye(3)).max()
+    if off > ORTHONORMAL or np.linalg.det(rotation) < 0:
+        raise ValueError(f"{file}: numbers 13 to 21 are no rotation: {remedy}")
+    return intrinsics, rotation, numbers[21:24]

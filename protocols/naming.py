@@ -1,0 +1,50 @@
+"""The name of a data set, which its scores are kept under: granted by a file, or the folder's.
+
+A published name is neither: a reader gives it to what it has looked at.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+
+def granted(file: Path, *forms: str) -> tuple[str, dict[str, Any]]:
+    """The name that a dataset.json gives its set, and all that the file says.
+
+    Args:
+        file: what a builder wrote.
+        forms: names that are not another set's; NAME in them stands for letters, digits and any of
+            `_ . + -`, so that no name leads out of a folder.
+
+    Raises:
+        ValueError: if it gives no name, or one that is of none of the forms.
+    """
+    try:
+        about = json.loads(file.read_bytes())
+        name = about["name"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(
+            f"{file} does not say what set this is ({error!r}): it should be what the builder"
+            ' wrote, {"name": ...}; move it away to name the set by its folder'
+        ) from error
+    wanted = "|".join(re.escape(form).replace("NAME", r"[\w.+-]+") for form in forms)
+    if not (isinstance(name, str) and re.fullmatch(wanted, name, re.ASCII)):
+        raise ValueError(
+            f"{file} names the set {name!r}; {' or '.join(forms)} is wanted (NAME: letters, digits"
+            " and any of _ . + -): correct it, or move it away to name the set by its folder"
+        )
+    return name, about
+
+
+def after_folder(family: str, folder: Path, *made: str) -> str:
+    """The name of a set that no file names: "family-folder", in plain letters.
+
+    Args:
+        family: of the protocol.
+        folder: of the set; links are followed.
+        made: how names of sets that are made here begin. Those come with a dataset.json: a folder
+            that happens to be called alike must not share a table with them.
+    """
+    name = f"{family}-{re.sub(r'[^a-z0-9_.+-]', '_', folder.resolve().name.lower())}"
+    return name + "-folder" * name.startswith(made)

@@ -1,0 +1,188 @@
+"""Ellipses in an image: how a homography maps them, and which of two sets cover each other.
+
+Mikolajczyk et al., A comparison of affine region detectors, IJCV 2005, section 4.1. An ellipse is
+its centre c and the matrix S for which its points p are those of (p - c)' S^-1 (p - c) < 1.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int
+
+from protocols.images.affine import AffineFrames
+from protocols.images.sequences import Homography
+
+# Two shapes that share over half of their union contain each other's centre: a line through it
+# halves its shape, and a shape that leaves it out lies on one side of such a line. Rasters err, so
+# what is not quite so near is measured, too.
+REACH = 1.3  # radii
+FAR = 4.0  # mean radii of a: farther centres are no pair for VLB, whatever the overlap
+CERTAIN = 0.05  # of overlap: five times what a raster was seen to err by
+COARSE, FINE = 64, 720  # directions: the overlap is good to 0.01, and to 1e-5
+TOGETHER = 1024  # pairs that are measured at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipses:
+    """Ellipses in one image."""
+
+    centre: Float64[np.ndarray, "n 2"]
+    shape: Float64[np.ndarray, "n 2 2"]
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.centre)
+
+    def take(self, rows: Int[np.ndarray, " m"]) -> "Ellipses":
+        """These ellipses, in this order."""
+        return Ellipses(self.centre[rows], self.shape[rows])
+
+    def scaled(self, factor: float | Float64[np.ndarray, " n"]) -> "Ellipses":
+        """Around the same centres, with radii larger by a factor, or each by its own."""
+        return Ellipses(self.centre, self.shape * np.square(factor)[..., None, None])
+
+    @property
+    def radius(self) -> Float64[np.ndarray, " n"]:
+        """Of the circles of the same areas, pixels."""
+        return np.linalg.det(self.shape) ** 0.25
+
+    @property
+    def box(self) -> Float64[np.ndarray, "n 2"]:
+        """Half the width and half the height, pixels."""
+        return np.sqrt(np.diagonal(self.shape, axis1=1, axis2=2))
+
+
+Measure = Callable[[Ellipses, Ellipses], Float64[np.ndarray, " n"]]
+"""The overlap of each ellipse with its partner: intersection over union."""
+
+
+@dataclass(frozen=True, eq=False)
+class Overlaps:
+    """Pairs of ellipses that cover each other, in the order of a, then b."""
+
+    a: Int[np.ndarray, " pairs"]
+    b: Int[np.ndarray, " pairs"]
+    overlap: Float64[np.ndarray, " pairs"]
+
+
+def ellipses_of(frames: AffineFrames) -> Ellipses:
+    """The outlines of regions."""
+    shape = frames.matrix @ frames.matrix.swapaxes(1, 2)
+    return Ellipses(np.stack([frames.x, frames.y], axis=1), shape)
+
+
+def warped(ellipses: Ellipses, homography: Homography) -> Ellipses:
+    """Their images under a homography, which is linearised at each centre."""
+    x, y = ellipses.centre.T
+    u, v, w = homography @ np.stack([x, y, np.ones_like(x)])
+    centre = np.stack([u / w, v / w], axis=1)
+    jacobian = (homography[:2, :2] - centre[:, :, None] * homography[2, :2]) / w[:, None, None]
+    return Ellipses(centre, jacobian @ ellipses.shape @ jacobian.swapaxes(1, 2))
+
+
+def overlapping(
+    a: Ellipses, b: Ellipses, least: float, measure: Measure, radius: float | None = None
+) -> Overlaps:
+    """Every pair that overlaps by more than `least`, which is at least a half.
+
+    Args:
+        a: ellipses in an image.
+        b: others, in the same image.
+        least: intersection over union.
+        measure: of pairs that are near enough: `exact_overlap`, or VLB's raster.
+        radius: to which every ellipse of a is scaled, and its partner by the same factor.
+    """
+    pairs = _in_windows(a, b, radius)
+    ratio = pairs.left.radius / pairs.right.radius
+    apart = np.linalg.norm(pairs.right.centre - pairs.left.centre, axis=1)
+    likely = (np.minimum(ratio, 1 / ratio) ** 2 > least) & (apart < FAR * pairs.left.radius)
+    pairs = pairs.where(likely)
+    if radius is not None:
+        factor = radius / pairs.left.radius
+        pairs = replace(pairs, left=pairs.left.scaled(factor), right=pairs.right.scaled(factor))
+    pairs = pairs.where(_hold_centres(pairs.left, pairs.right))
+    pairs = pairs.where(_overlap(pairs.left, pairs.right, COARSE) > least - CERTAIN)
+    overlap = measure(pairs.left, pairs.right)
+    found = overlap > least
+    return Overlaps(pairs.row[found], pairs.column[found], overlap[found])
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    row: Int[np.ndarray, " pairs"]
+    column: Int[np.ndarray, " pairs"]
+    left: Ellipses
+    right: Ellipses
+
+    def where(self, kept: Bool[np.ndarray, " pairs"]) -> "_Pairs":
+        rows = np.flatnonzero(kept)
+        return _Pairs(
+            self.row[rows], self.column[rows], self.left.take(rows), self.right.take(rows)
+        )
+
+
+def _in_windows(a: Ellipses, b: Ellipses, radius: float | None) -> _Pairs:
+    """Pairs whose centres are not too far apart in the direction of x, in the order of a, then b."""
+    factor = 1.0 if radius is None else radius / a.radius
+    reach = np.minimum(REACH * factor * a.box[:, 0], FAR * a.radius)
+    order = np.argsort(b.centre[:, 0], kind="stable")
+    x = b.centre[order, 0]
+    low = np.searchsorted(x, a.centre[:, 0] - reach)
+    count = np.searchsorted(x, a.centre[:, 0] + reach, side="right") - low
+    row = np.repeat(np.arange(len(a)), count)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    column = order[low[row] + place]
+    tall = np.abs(b.centre[column, 1] - a.centre[row, 1]) < (REACH * factor * a.box[:, 1])[row]
+    row, column = row[tall], column[tall]
+    first = np.lexsort((column, row))
+    row, column = row[first], column[first]
+    return _Pairs(row, column, a.take(row), b.take(column))
+
+
+def _hold_centres(a: Ellipses, b: Ellipses) -> Bool[np.ndarray, " n"]:
+    """Whether each holds the centre of its partner, or nearly so."""
+    offset = (b.centre - a.centre).T
+    return np.logical_and(*(_form(_inverse(e.shape), *offset) < REACH**2 for e in (a, b)))
+
+
+def exact_overlap(a: Ellipses, b: Ellipses) -> Float64[np.ndarray, " n"]:
+    """Intersection over union of each ellipse with its partner, to 1e-5."""
+    rows = [np.arange(i, min(i + TOGETHER, len(a))) for i in range(0, len(a), TOGETHER)]
+    each = [_overlap(a.take(some), b.take(some), FINE) for some in rows]
+    return np.concatenate([np.empty(0), *each])
+
+
+def _overlap(a: Ellipses, b: Ellipses, directions: int) -> Float64[np.ndarray, " n"]:
+    """As seen from the centre of a, made a circle: how much of each radius b covers, squared."""
+    to_circle = np.linalg.inv(np.linalg.cholesky(a.shape))
+    x, y = (to_circle @ (b.centre - a.centre)[:, :, None])[:, :, 0].T[:, :, None]
+    form = _inverse(to_circle @ b.shape @ to_circle.swapaxes(1, 2))[:, None]
+    angle = 2 * np.pi * np.arange(directions) / directions
+    cos, sin = np.cos(angle), np.sin(angle)
+    # The rim of b is where square r^2 - 2 along r + beyond = 0.
+    square, beyond = _form(form, cos, sin), _form(form, x, y) - 1
+    along = cos * (form[..., 0, 0] * x + form[..., 0, 1] * y)
+    along += sin * (form[..., 0, 1] * x + form[..., 1, 1] * y)
+    half = np.sqrt(np.maximum(along * along - square * beyond, 0))
+    far, near = (np.clip((along + way * half) / square, 0, 1) for way in (1, -1))
+    both = np.mean(far * far - near * near, axis=1)  # of the circle's area
+    other = np.square(b.radius / a.radius)
+    return both / (1 + other - both)
+
+
+def _inverse(shape: Float64[np.ndarray, "n 2 2"]) -> Float64[np.ndarray, "n 2 2"]:
+    """Of symmetric matrices."""
+    inverse = np.empty_like(shape)
+    xx, xy, yy = shape[:, 0, 0], shape[:, 0, 1], shape[:, 1, 1]
+    determinant = xx * yy - xy * xy
+    inverse[:, 0, 0], inverse[:, 1, 1] = yy / determinant, xx / determinant
+    inverse[:, 0, 1] = inverse[:, 1, 0] = -xy / determinant
+    return inverse
+
+
+def _form(
+    shape: Float64[np.ndarray, "*n 2 2"], x: Float64[np.ndarray, "..."], y: Float64[np.ndarray, "..."]
+) -> Float64[np.ndarray, "..."]:
+    """The quadratic form of a symmetric matrix."""
+    return shape[..., 0, 0] * x * x + 2 * shape[..., 0, 1] * x * y + shape[..., 1, 1] * y * y

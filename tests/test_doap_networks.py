@@ -1,0 +1,155 @@
+"""DOAP's networks: what the spatial transformer shows, its start, its rate, its ONNX."""
+
+import jaxtyping
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from harness import Descriptor
+from harness.distances import HAMMING, L2
+from harness.onnx_export import export
+from zoo.backbones import Deployed, resize
+from zoo.doap_networks import L2Net, SpatialTransformer
+
+
+def patches(n, side=42, seed=0):
+    grey = torch.rand(n, 1, 6, 6, generator=torch.Generator().manual_seed(seed)) * 255
+    return functional.interpolate(grey, size=(side, side), mode="bicubic").clamp(0, 255)
+
+
+@pytest.fixture
+def transformer():
+    torch.manual_seed(0)
+    return SpatialTransformer(dropout=0.1).eval()
+
+
+def predicting(transformer, change):
+    """The transformer with this change of the identity for every patch."""
+    with torch.no_grad():
+        transformer.predict.bias.copy_(torch.tensor(change).flatten())
+    return transformer
+
+
+def test_it_starts_by_showing_the_whole_patch(transformer):
+    x = patches(5)
+    plain = functional.interpolate(x, size=(32, 32), mode="bilinear", align_corners=False)
+    torch.testing.assert_close(transformer.aligned(x), plain, atol=1e-3, rtol=0)
+    assert torch.equal(transformer(x), transformer.describe(transformer.aligned(x)))
+
+
+def test_a_map_shows_what_it_says(transformer):
+    x = patches(3)
+    half = [[-0.5, 0.0, 0.25], [0.0, -0.5, 0.0]]  # half as large a part, from right of the middle
+    seen = predicting(transformer, half).aligned(x)
+    middle = (torch.arange(32) + 0.5) / 32 - 0.5
+    down = linear(x, 21 + 21 * middle - 0.5, dim=2)
+    torch.testing.assert_close(seen, linear(down, 1.25 * 21 + 21 * middle - 0.5, dim=3))
+
+
+def linear(x, place, dim):
+    """Values between pixels, of which the first is at 0."""
+    low = place.floor().long()
+    share = (place - low).view(-1, *[1] * (3 - dim))
+    return x.index_select(dim, low) * (1 - share) + x.index_select(dim, low + 1) * share
+
+
+def test_beyond_the_border_the_border_goes_on(transformer):
+    x = patches(3)
+    out = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]  # twice as large a part
+    seen = predicting(transformer, out).aligned(x)
+    wide = functional.pad(x, (21, 21, 21, 21), mode="replicate")
+    plain = functional.interpolate(wide, size=(32, 32), mode="bilinear", align_corners=False)
+    torch.testing.assert_close(seen, plain, atol=1e-2, rtol=0)
+    flat = torch.full((1, 1, 42, 42), 200.0)
+    torch.testing.assert_close(transformer.aligned(flat), torch.full((1, 1, 32, 32), 200.0))
+
+
+def test_the_map_learns_though_it_starts_at_nothing(transformer):
+    transformer.train()
+    for _ in range(2):  # the first step moves the prediction alone
+        transformer(patches(8)).square()[:, 0].sum().backward()
+        with torch.no_grad():
+            for p in transformer.parameters():
+                p -= 0.1 * p.grad
+    assert transformer.localise[0].weight.grad.abs().max() > 0
+    assert transformer.predict.weight.abs().max() > 0
+
+
+def test_the_prediction_alone_is_learned_at_a_hundredth(transformer):
+    slow = [
+        name
+        for name, _ in transformer.named_parameters()
+        if any(name.startswith(part) for part in transformer.lr_factors)
+    ]
+    assert slow == ["predict.weight", "predict.bias"]
+    assert list(transformer.lr_factors.values()) == [0.01]
+
+
+@pytest.mark.parametrize("make", [L2Net, SpatialTransformer])
+@pytest.mark.parametrize("binary", [False, True])
+def test_vectors_are_of_unit_length_or_activations(make, binary):
+    network = make(dropout=0.0, binary=binary).eval()
+    found = network(patches(4, network.side))
+    assert network.distance is (HAMMING if binary else L2)
+    assert found.shape == (4, 256 if binary else 128) and found.shape[1] == network.dim
+    assert ((found.norm(dim=1) - 1).abs() < 1e-5).all() != binary
+
+
+@pytest.mark.parametrize("make", [L2Net, SpatialTransformer])
+@pytest.mark.parametrize("grey", [0.0, 128.0, 255.0])
+def test_flat_patches_and_autocast_are_finite(make, grey):
+    network = make(dropout=0.1)
+    flat = torch.full((2, 1, network.side, network.side), grey)
+    x = torch.cat([flat, patches(3, network.side)])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = network(x)
+    assert found.dtype == torch.float32
+    found[:, 0].sum().backward()
+    assert torch.isfinite(found).all()
+    assert all(torch.isfinite(p.grad).all() for p in network.parameters())
+
+
+def test_weights_start_as_he_et_al_have_them():
+    torch.manual_seed(0)
+    network = L2Net(dropout=0.1, binary=True)
+    weight = network.last[0].weight
+    assert weight.shape == (256, 128, 8, 8)
+    assert float(weight.detach().std()) == pytest.approx((2 / (128 * 64)) ** 0.5, rel=0.01)
+
+
+def test_the_sign_of_zero_is_a_1_and_bits_are_packed_from_the_left():
+    network = L2Net(dropout=0.0, binary=True).eval()
+    row = torch.tensor([0.0, -1, 1, -1, -1, -1, -1, -0.5] + [-1.0] * 248)
+    network.forward = lambda x: row.repeat(len(x), 1)
+    packed = Deployed(network)(torch.zeros(2, 32, 32, dtype=torch.uint8))
+    assert packed.dtype == torch.uint8 and packed.shape == (2, 32)
+    assert packed[0].tolist() == [0b10100000] + [0] * 31
+
+
+@pytest.fixture
+def unchecked():
+    """Shapes that are symbols, as an exporter sees them, are no numbers for the shape check."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+def test_onnx_gives_the_same_vectors(tmp_path, unchecked):
+    torch.manual_seed(1)
+    network = SpatialTransformer(dropout=0.1)
+    torch.nn.init.normal_(network.predict.weight, std=0.003)  # other maps than the identity
+    with torch.no_grad():
+        for _ in range(3):
+            network.train()(patches(16, seed=2))
+    x = patches(6, 42)
+    network.eval()
+    assert (network.aligned(x) - resize(x, 32)).abs().max() > 5
+    descriptor = Descriptor(
+        "doap",
+        lambda some: np.empty((len(some), 0), np.float32),  # export looks at the network alone
+        network.distance,
+        network.dim,
+        network=lambda: Deployed(network),
+    )
+    assert export(descriptor, tmp_path / "doap.onnx").apart.distance < 1e-5

@@ -1,0 +1,145 @@
+"""Every recipe of pairs, from the sampler to the gradient, on a handful of made patches."""
+
+import numpy as np
+import pytest
+import torch
+
+from zoo.training import recipe
+from zoo.training.describe import Described
+from zoo.training.groups import Groups
+
+POINTS, EACH = 24, 3
+RECIPES = {
+    "hardnet": {"pairs": 8},
+    "hardnet-gor": {"pairs": 8},
+    "hynet": {"pairs": 8},
+    "l2net": {"in_order": 4, "at_random": 4},
+    "l2net+": {"in_order": 4, "at_random": 4},
+    "mixed-context": {"pairs": 8},
+    "siamese": {"pairs": 8},
+    "sosnet": {"pairs": 8},
+    "tfeat": {"pairs": 8},
+    "triplet": {"pairs": 8},
+}
+every = pytest.mark.parametrize("name", RECIPES)
+
+
+@pytest.fixture(scope="module")
+def patches():
+    """Blurred noise, a point's patches each with noise of their own."""
+    rng = np.random.default_rng(0)
+    coarse = rng.uniform(0, 255, (POINTS, 1, 8, 8)) + rng.normal(0, 20, (POINTS, EACH, 8, 8))
+    fine = np.kron(coarse, np.ones((4, 4))).reshape(-1, 32, 32)
+    return np.clip(fine, 0, 255).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def groups():
+    return Groups.of(np.repeat(np.arange(POINTS), EACH), np.tile(np.arange(EACH), POINTS))
+
+
+def made(name, patches, **more):
+    settings = [f"method.{key}={value}" for key, value in {**RECIPES[name], **more}.items()]
+    read = recipe.read(name, settings)
+    torch.manual_seed(0)
+    network, method = recipe.make("network", read.network), recipe.make("method", read.method)
+    network.study(patches, np.arange(len(patches)))
+    return network.train(), method
+
+
+def loss_of(network, method, groups, patches, step=0, precision=torch.float32):
+    batch = method.sampler(groups, 0)(step)
+    x = torch.from_numpy(patches[batch.rows])[:, None].float()
+    random = torch.Generator().manual_seed(step)
+    return method(Described(network, precision), x, torch.from_numpy(batch.point), random)
+
+
+@every
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16], ids=str)
+def test_its_loss_is_finite_and_reaches_every_weight(name, precision, groups, patches):
+    network, method = made(name, patches)
+    loss = loss_of(network, method, groups, patches, precision=precision)
+    loss.backward()
+    assert loss.shape == () and loss.dtype == torch.float32 and loss.isfinite()
+    for of, parameter in network.named_parameters():
+        assert parameter.grad is not None, of
+        assert parameter.grad.isfinite().all(), of
+
+
+@every
+def test_flat_patches_give_a_finite_loss_and_gradient(name, groups, patches):
+    flat = np.zeros_like(patches)
+    network, method = made(name, patches)
+    loss = loss_of(network, method, groups, flat)
+    loss.backward()
+    assert loss.isfinite()
+    assert all(parameter.grad.isfinite().all() for parameter in network.parameters())
+
+
+@every
+def test_it_learns_to_tell_a_few_points(name, groups, patches):
+    network, method = made(name, patches)
+    optimiser = torch.optim.SGD(network.parameters(), lr=1e-3, momentum=0.9)
+    losses = []
+    for step in range(9):
+        loss = loss_of(network, method, groups, patches, step)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert min(losses[-3:]) < losses[0]
+
+
+@every
+def test_the_loss_is_the_same_for_the_same_random_numbers(name, groups, patches):
+    network, method = made(name, patches)
+    torch.manual_seed(0)
+    first = loss_of(network, method, groups, patches)
+    torch.manual_seed(0)
+    assert torch.equal(loss_of(network, method, groups, patches), first)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [
+        ("hardnet", "pairs", 1),
+        ("hardnet", "pairs", 2.5),
+        ("hardnet", "margin", -1),
+        ("hardnet", "gor", -0.1),
+        ("hardnet", "images", 0),
+        ("hardnet", "share", 1.5),
+        ("sosnet", "neighbours", 0),
+        ("hynet", "alpha", -1),
+        ("l2net", "at_random", 0),
+        ("mixed-context", "gamma", 1.1),
+        ("mixed-context", "delta", 0),
+        ("mixed-context", "loss", "linear"),
+        ("mixed-context", "context", "guessed"),
+        ("tfeat", "margin", 0),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_by_name(name, key, value):
+    with pytest.raises(ValueError, match=key):
+        recipe.read(name, [f"method.{key}={value}"])
+
+
+def test_regularisation_adds_its_weight(groups, patches):
+    without, plain = made("hardnet", patches)
+    _, one = made("hardnet", patches, gor=1.0)
+    _, two = made("hardnet", patches, gor=2.0)
+    without.eval()  # no dropout
+    a, b, c = (loss_of(without, method, groups, patches) for method in (plain, one, two))
+    torch.testing.assert_close(c - b, b - a)
+    assert b > a
+
+
+def test_terms_of_l2net_can_be_left_out(groups, patches):
+    network, whole = made("l2net", patches)
+    _, no_e2 = made("l2net", patches, e2=0.0)
+    _, no_e3 = made("l2net", patches, e3=0.0)
+    _, neither = made("l2net", patches, e2=0.0, e3=0.0)
+    full, without_e2, without_e3, e1 = (
+        loss_of(network, method, groups, patches) for method in (whole, no_e2, no_e3, neither)
+    )
+    torch.testing.assert_close(full - without_e2, without_e3 - e1, rtol=1e-3, atol=1e-3)
+    assert e1 < without_e3 < full

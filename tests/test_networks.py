@@ -1,0 +1,159 @@
+"""Networks that belong to one method."""
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from harness.distances import HAMMING
+from zoo.backbones import Deployed, Network, standardise
+from zoo.hynet import HyNet, Responses, steepest
+from zoo.l2net import CentralSurround, L2Net
+from zoo.triplet_swap import TFeat
+
+
+@pytest.fixture(scope="module")
+def patches():
+    return np.random.default_rng(0).integers(0, 256, (40, 64, 64), np.uint8)
+
+
+def grey(patches):
+    return torch.from_numpy(patches)[:, None].float()
+
+
+def test_l2net_sees_patches_less_the_mean_image_and_standardised(patches):
+    small, rows = patches[:, :32, :32], np.arange(10, 40)
+    network = L2Net()
+    network.study(small, rows)
+    mean = small[rows].mean(axis=0)
+    expected = standardise(grey(small) - torch.from_numpy(mean).float())
+    torch.testing.assert_close(network.normalised(grey(small)), expected)
+
+
+def test_the_mean_image_is_kept_with_the_weights():
+    assert "mean_image" in L2Net().state_dict()
+
+
+class Signs(Network):
+    """Gives the vectors that it is made with."""
+
+    side = 8
+    dim = 8
+    distance = HAMMING
+
+    def __init__(self, vectors):
+        super().__init__()
+        self.vectors = vectors
+
+    def forward(self, patches):
+        return self.vectors
+
+
+def test_the_sign_of_zero_is_plus_one():
+    vectors = torch.tensor([[0.0, -0.0, 1e-9, -1e-9, 3.0, -3.0, 0.0, -1.0]])
+    bits = Deployed(Signs(vectors))(torch.zeros(1, 8, 8, dtype=torch.uint8))
+    assert bits.tolist() == [[0b11101010]]
+
+
+def test_binary_l2net_is_the_sign_of_the_float_one(patches):
+    torch.manual_seed(0)
+    float_net = L2Net()
+    binary = L2Net(binary=True)
+    binary.load_state_dict(float_net.state_dict())
+    few = torch.from_numpy(patches[:5])
+    with torch.inference_mode():
+        signs = Deployed(float_net)(few).numpy() >= 0
+        bits = np.unpackbits(Deployed(binary)(few).numpy(), axis=1)
+    np.testing.assert_array_equal(bits, signs)
+    assert binary.distance is HAMMING
+    assert float_net.distance is not HAMMING
+
+
+@pytest.fixture(scope="module")
+def central(patches, tmp_path_factory):
+    torch.manual_seed(0)
+    trained = L2Net()
+    trained.study(patches[:, :32, :32], np.arange(40))
+    file = tmp_path_factory.mktemp("l2net") / "l2net.safetensors"
+    save_file(trained.state_dict(), file)
+    network = CentralSurround(start=str(file))
+    network.study(patches, np.arange(40))
+    return network, trained
+
+
+def test_both_towers_start_from_the_trained_l2net(central):
+    network, trained = central
+    for name, value in trained.state_dict().items():
+        assert torch.equal(network.surround.state_dict()[name], value)
+        if name != "mean_image":
+            assert torch.equal(network.central.state_dict()[name], value)
+
+
+def test_the_second_tower_has_the_mean_image_of_central_halves(central, patches):
+    mean = patches[:, 16:48, 16:48].mean(axis=0)
+    np.testing.assert_allclose(central[0].central.mean_image[0, 0], mean, rtol=1e-5)
+
+
+def test_two_towers_give_one_unit_vector(central, patches):
+    vectors = central[0].eval()(grey(patches[:4]))
+    assert vectors.shape == (4, 256)
+    torch.testing.assert_close(vectors.norm(dim=1), torch.ones(4))
+
+
+def test_the_second_tower_sees_the_central_half_only(central, patches):
+    network = central[0].eval()
+    changed = patches.copy()
+    changed[:, :16], changed[:, 48:], changed[:, :, :16], changed[:, :, 48:] = 0, 255, 9, 99
+    one, other = network(grey(patches[:4])), network(grey(changed[:4]))
+    torch.testing.assert_close(one[:, 128:], other[:, 128:])
+    assert (one[:, :128] - other[:, :128]).abs().max() > 0.01
+
+
+def test_the_first_tower_is_not_trained(central, patches):
+    network = central[0]
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    network.train()
+    network(grey(patches)).sum().backward()
+    for name, parameter in network.named_parameters():
+        assert (parameter.grad is None) == name.startswith("surround"), name
+    after = network.state_dict()
+    same = {name for name, value in before.items() if torch.equal(after[name], value)}
+    assert {name for name in before if name.startswith("surround")} <= same
+    assert any("running_mean" in name for name in before.keys() - same)
+
+
+def test_central_surround_without_a_trained_l2net_is_refused(patches):
+    with pytest.raises(ValueError, match="--set network"):
+        CentralSurround().study(patches, np.arange(40))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 2.0, 10.0])
+def test_the_slope_of_the_hybrid_similarity_is_one_where_it_is_steepest(alpha):
+    angle = np.linspace(0, np.pi, 100_001)
+    slope = alpha * np.sin(angle) + np.cos(angle / 2)
+    assert steepest(alpha) == pytest.approx(slope.max(), rel=1e-8)
+
+
+def test_responses_are_of_one_size_in_each_channel():
+    x = torch.randn(3, 4, 5, 5) * torch.tensor([1e-2, 1.0, 10.0, 1e4])[:, None, None]
+    found = Responses(4)(x)
+    scaled = x / x.square().mean(dim=(2, 3), keepdim=True).sqrt()
+    torch.testing.assert_close(found, scaled.clamp(min=-1), rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("value", [0, 1, 128, 255])
+def test_hynet_describes_flat_patches(value):
+    vectors = HyNet().eval()(torch.full((2, 1, 32, 32), float(value)))
+    assert vectors.isfinite().all()
+
+
+def test_hynet_has_a_vector_of_each_patch_alone(patches):
+    network = HyNet(dropout=0.3).eval()
+    x = grey(patches[:6, :32, :32])
+    torch.testing.assert_close(network(x)[2:3], network(x[2:3]), rtol=1e-4, atol=1e-5)
+
+
+def test_tfeat_to_be_trained_is_the_published_network():
+    from zoo import tfeat
+
+    assert TFeat().state_dict().keys() == tfeat.TFeat().state_dict().keys()

@@ -1,0 +1,120 @@
+"""`harness train`, from a recipe file and a folder of patches to weights, card and ONNX file."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+
+from harness import onnx_file
+from protocols.phototour.sample import sample
+from zoo import card, trained
+from zoo.training import command, log
+
+RECIPE = """
+epochs = 3
+steps_per_epoch = 2
+held_out = 0.3
+licence = "CC0"
+[method]
+name = "test_training_loop:Contrast"
+pairs = 16
+[network]
+name = "test_training_loop:Small"
+[optimiser]
+lr = 0.1
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(RECIPE)
+    return str(file)
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    return str(sample())
+
+
+def test_a_training_leaves_weights_card_log_and_an_onnx_file(recipe, scenes, tmp_path):
+    out = command.train(recipe, tmp_path / "out", data=[scenes], device="cpu")
+    made = card.read(out / "card.json")
+    assert (made.name, made.steps, made.licence, made.dim) == ("small", 6, "CC0", 16)
+    assert "phototour-sample" in made.data[0].name and made.trained_on
+    assert str(scenes) not in (out / "card.json").read_text()
+    network = trained.load(out / "weights.safetensors", made)
+    steps = log.read_log(out)
+    assert [seen.step for seen in steps] == list(range(7))
+    assert made.scores["held-out/fpr95"] == steps[-1].fpr95
+    model = onnx_file.open_model(out / "model.onnx", device="cpu")
+    patches = np.random.default_rng(0).integers(0, 256, (5, 64, 64), dtype=np.uint8)
+    of_torch = trained.Deployed(network)(torch.from_numpy(patches)).detach().numpy()
+    np.testing.assert_allclose(model.describe(patches), of_torch, atol=1e-5)
+    assert model.trained_on == frozenset(made.trained_on)
+    assert onnxruntime.InferenceSession(out / "model.onnx").get_inputs()[0].name == "patches"
+
+
+def test_a_folder_that_holds_a_training_is_not_written_over(recipe, scenes, tmp_path):
+    out = command.train(recipe, tmp_path / "out", data=[scenes], device="cpu")
+    before = (out / "weights.safetensors").read_bytes()
+    with pytest.raises(FileExistsError, match="--resume, or choose another --out"):
+        command.train(recipe, out, data=[scenes], device="cpu")
+    command.train(recipe, out, data=[scenes], device="cpu", resume=True)  # all is done already
+    assert (out / "weights.safetensors").read_bytes() == before
+
+
+def test_a_killed_process_resumes_to_the_same_weights(recipe, scenes, tmp_path):
+    whole = command.train(
+        recipe, tmp_path / "whole", data=[scenes], device="cpu", settings=["epochs=20"]
+    )
+    broken = tmp_path / "broken"
+    arguments = ["train", "--recipe", recipe, "--data", scenes, "--out", str(broken)]
+    arguments += ["--device", "cpu", "--set", "epochs=20"]
+    paths = os.pathsep.join([os.path.dirname(__file__), *sys.path])  # noqa: PTH120
+    process = subprocess.Popen(
+        [sys.executable, "-m", "harness.cli", *arguments],
+        env={**os.environ, "PYTHONPATH": paths},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    deadline = time.monotonic() + 120
+    while len(log.read_log(broken)) < 4 and time.monotonic() < deadline:
+        assert process.poll() is None, process.stderr.read().decode()
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert not (broken / "weights.safetensors").exists()
+    command.train(recipe, broken, data=[scenes], device="cpu", settings=["epochs=20"], resume=True)
+    assert (broken / "weights.safetensors").read_bytes() == (
+        whole / "weights.safetensors"
+    ).read_bytes()
+    assert [seen.step for seen in log.read_log(broken)] == list(range(41))
+
+
+def test_what_cannot_be_trained_is_told_before_anything_is_written(recipe, scenes, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(ValueError, match="epochs"):
+        command.train(recipe, out, data=[scenes], settings=["epochs=0"])
+    with pytest.raises(ValueError, match="no precision 'half'"):
+        command.train(recipe, out, data=[scenes], precision="half", device="cpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(RuntimeError, match="finds no CUDA device here"):
+            command.train(recipe, out, data=[scenes], device="cuda")
+    assert not (out / "checkpoint.pt").exists()
+
+
+def test_the_log_forgets_what_comes_again(tmp_path):
+    lines = [json.dumps({"step": n, "patches": 0, "seconds": 0.0}) for n in range(5)]
+    (tmp_path / log.FILE).write_text("\n".join([*lines, '{"step": 5, "lo']))
+    write = log.open_log(tmp_path, upto=2)
+    write(log.Seen(3, loss=0.5))
+    assert [seen.step for seen in log.read_log(tmp_path)] == [0, 1, 2, 3]

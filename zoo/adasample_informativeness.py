@@ -1,0 +1,90 @@
+"""AdaSample's figure 3: is the matching distance a good stand-in for the length of the gradient?"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import nn
+
+from zoo.adasample import CROSSED, PAIRED, Distance
+
+
+@dataclass(frozen=True, eq=False)
+class Informativeness:
+    """Of each candidate for a positive, its distance and the gradient that it would give."""
+
+    distance: Float[torch.Tensor, "n candidates"]  # from its anchor
+    gradient: Float[torch.Tensor, "n candidates"]  # length, over all weights of the network (2)
+
+    @property
+    def induced(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Probabilities within each class in proportion to the distance (7), and to the gradient.
+
+        Without classes in which no candidate gives a gradient: the paper never saw one.
+        """
+        some = self.gradient.sum(dim=1) > 0
+        both = self.distance[some], self.gradient[some]
+        by_distance, by_gradient = (x / x.sum(dim=1, keepdim=True) for x in both)
+        return by_distance, by_gradient
+
+    @property
+    def correlation(self) -> float:
+        """Pearson's, of the two kinds of probabilities, over all candidates of all classes.
+
+        Raises:
+            ValueError: if one kind does not vary: no class has two candidates, or none a gradient.
+        """
+        both = torch.stack([x.flatten() for x in self.induced]).double()
+        if both.shape[1] < 2 or (both.std(dim=1) == 0).any():
+            raise ValueError(
+                f"the probabilities of {both.shape[1]} candidates don't vary: a correlation is"
+                " undefined; give classes of three patches or more, and a margin that is not kept"
+            )
+        return float(torch.corrcoef(both)[0, 1])
+
+
+def informativeness(
+    network: nn.Module,
+    patches: Float[torch.Tensor, "n k 1 side side"],
+    *,
+    margin: float,
+    distance: Distance,
+) -> Informativeness:
+    """Measure both for all patches of each class but the first, which is the anchor.
+
+    The loss is (14) within n pairs: all anchors, and the j-th patches of all classes. The network
+    describes as its users get it, so that no other patch has a part in a pair's gradient.
+    """
+    was = network.training
+    network.eval()
+    n, k = patches.shape[:2]
+    with torch.no_grad():
+        vectors = torch.stack([network(one) for one in patches])
+    near, lengths = torch.empty(n, k - 1), torch.empty(n, k - 1)
+    for j in range(1, k):
+        negative = _nearest(vectors[:, 0], vectors[:, j], distance)
+        for i in range(n):
+            column, other = negative[i]
+            three = network(torch.stack([patches[i, 0], patches[i, j], patches[other, column * j]]))
+            positive = PAIRED[distance](three[:1], three[1:2])
+            far = PAIRED[distance](three[column : column + 1], three[2:])
+            loss = (margin + positive.square() - far.square()).relu().sum()
+            near[i, j - 1] = positive.detach()
+            lengths[i, j - 1] = _length(loss, network)
+    network.train(was)
+    return Informativeness(near, lengths)
+
+
+def _nearest(
+    anchor: Float[torch.Tensor, "n dim"], positive: Float[torch.Tensor, "n dim"], distance: Distance
+) -> Int[torch.Tensor, "n 2"]:
+    """Of each pair's hardest negative, whether it is a positive, and of which class."""
+    own = torch.eye(len(anchor), dtype=torch.bool, device=anchor.device)
+    within = [CROSSED[distance](x, x).masked_fill(own, torch.inf) for x in (anchor, positive)]
+    least = torch.cat(within, dim=1).argmin(dim=1)
+    return torch.stack([least // len(anchor), least % len(anchor)], dim=1)
+
+
+def _length(loss: torch.Tensor, network: nn.Module) -> torch.Tensor:
+    found = torch.autograd.grad(loss, [p for p in network.parameters() if p.requires_grad])
+    return torch.stack([one.square().sum() for one in found]).sum().sqrt()

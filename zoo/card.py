@@ -1,0 +1,69 @@
+"""The card beside trained weights: what they are, how they came about, how far to trust them."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Gt
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+
+from harness import atomic
+from zoo.training.recipe import Part
+
+Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+
+
+class Strict(BaseModel):
+    """A table of a card: what is not known to it is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Source(Strict):
+    """A data set that weights were trained on."""
+
+    name: str
+    sha256: Sha256  # of `Dataset.sha256`
+
+
+class Card(Strict):
+    """All that is known of one set of weights."""
+
+    form: Literal[1] = 1
+    name: str  # of the descriptor
+    weights: Sha256  # of the file of weights
+    network: Part  # as in a recipe: {"name": "l2net", "dropout": 0.1}
+    distance: str  # a name of harness.distances.DISTANCES
+    dim: Annotated[int, Gt(0)]
+    side: Annotated[int, Gt(0)]  # pixels of a patch that the network takes
+    trained_on: tuple[str, ...]  # sources, as "phototour/liberty"
+    licence: str
+    recipe: dict[str, Any]
+    data: tuple[Source, ...]
+    seed: Annotated[int, Ge(0)]
+    steps: Annotated[int, Ge(0)]
+    hours: Annotated[float, Ge(0)]
+    machine: str  # processor or card, as its maker calls it
+    torch: str  # version
+    scores: dict[str, float]  # "hpatches/matching on hpatches-mini: matching/map" -> fraction
+    limits: str  # what the weights are not good for
+
+
+def read(file: Path) -> Card:
+    """The card in a file.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        ValueError: if it is no card; names what is wrong.
+    """
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no model card {file}")
+    try:
+        return Card.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        told = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise ValueError(f"{file} is no model card: {told}") from error
+
+
+def write(file: Path, card: Card) -> None:
+    """Write a card, whole or not at all; the same card gives the same bytes."""
+    atomic.write_text(file, card.model_dump_json(indent=1) + "\n")

@@ -1,0 +1,108 @@
+"""DOAP's batches: all patches of a point together (section 5.5, appendices C.2 and D)."""
+
+import numpy as np
+from jaxtyping import Int
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from zoo.training import pairs as matching
+from zoo.training.groups import Groups
+from zoo.training.method import Batch, Sampler
+
+DRAW, SEQUENCES = 0xD0A9, 0xD0AB  # what a seed is used for, so that no two uses share their numbers
+
+
+def whole_groups(groups: Groups, patches: int, seed: int, *, in_turn: bool = False) -> Sampler:
+    """Each step points drawn at random, with all their patches, while these are not too many.
+
+    Args:
+        groups: the training set.
+        patches: M, the most in a batch; it lacks fewer than the largest point has.
+        seed: with the step, decides all.
+        in_turn: step k takes point k first, again and again through all points.
+
+    Raises:
+        ValueError: if the training set has fewer patches, a point more, or one only one.
+    """
+    _check(groups, patches)
+    if patches > len(groups.order):
+        raise ValueError(
+            f"a batch is to have {patches} patches, but the training set has {len(groups.order)}:"
+            " ask for fewer (--set method.patches=...), or give more data"
+        )
+    most = min(len(groups), patches // int(groups.size.min()) + 1)
+
+    def batch(step: int) -> Batch:
+        drawn = np.random.default_rng([seed, step, DRAW]).choice(len(groups), most, replace=False)
+        if in_turn:
+            first = step % len(groups)
+            drawn = np.concatenate([[first], drawn[drawn != first]])
+        return _of(groups, drawn[groups.size[drawn].cumsum() <= patches])
+
+    return batch
+
+
+def two_sequences(groups: Groups, patches: int, seed: int) -> Sampler:
+    """Each step the same number of points of two sequences; an epoch is all pairs of sequences.
+
+    Args:
+        groups: the training set.
+        patches: M, in a batch if all points have as many as the largest; fewer otherwise.
+        seed: with the step, decides all.
+
+    Raises:
+        ValueError: if there is one sequence, or one with too few points.
+    """
+    _check(groups, patches)
+    each = patches // (2 * int(groups.size.max()))
+    sequence = sequences(groups)
+    count = int(sequence.max()) + 1
+    members = [np.flatnonzero(sequence == i) for i in range(count)]
+    fewest = min(members, key=len)
+    if count < 2 or not 1 <= each <= len(fewest):
+        raise ValueError(
+            f"a batch of {patches} patches is to have {each} points of each of two sequences, but"
+            f" the training set has {count} of them, the least with {len(fewest)} points (row"
+            f" {groups.rows(fewest[0])[0]} shows one): ask for other batches (--set"
+            " method.patches=...), or give other data"
+        )
+    one, other = np.triu_indices(count, 1)
+
+    def batch(step: int) -> Batch:
+        epoch, k = divmod(step, len(one))
+        pair = np.random.default_rng([seed, epoch, SEQUENCES]).permutation(len(one))[k]
+        rng = np.random.default_rng([seed, step, DRAW])
+        return _of(
+            groups,
+            np.concatenate(
+                [rng.choice(members[i], each, replace=False) for i in (one[pair], other[pair])]
+            ),
+        )
+
+    return batch
+
+
+def sequences(groups: Groups) -> Int[np.ndarray, " points"]:
+    """Number of the sequence that shows each point: images with a point in common are of one."""
+    point = np.repeat(np.arange(len(groups)), groups.size)
+    _, image = np.unique(groups.image[groups.order], return_inverse=True)
+    nodes = len(groups) + int(image.max()) + 1
+    edges = (np.ones(len(point)), (point, len(groups) + image))
+    _, number = connected_components(sparse.coo_array(edges, (nodes, nodes)))
+    return np.unique(number[: len(groups)], return_inverse=True)[1]
+
+
+def _check(groups: Groups, patches: int) -> None:
+    matching.check(groups, 1)
+    largest = int(groups.size.argmax())
+    if groups.size[largest] > patches:
+        raise ValueError(
+            f"a batch is to have {patches} patches, but one point has {groups.size[largest]} (row"
+            f" {groups.rows(largest)[0]} is of it), and all patches of a point go together: ask for"
+            " larger batches (--set method.patches=...)"
+        )
+
+
+def _of(groups: Groups, point: Int[np.ndarray, " points"]) -> Batch:
+    rows = np.concatenate([groups.rows(p) for p in point])
+    return Batch(rows, np.repeat(point, groups.size[point]))

@@ -1,0 +1,94 @@
+"""DOAP's networks: L2-Net, with a spatial transformer before it, with a binary code after it."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import torch
+from annotated_types import Ge, Lt
+from jaxtyping import Float
+from torch import nn
+from torch.nn import functional
+
+from harness.distances import HAMMING
+from zoo import backbones
+from zoo.backbones import BatchNorm, Network, standardise
+
+
+class L2Net(backbones.L2Net):
+    """L2-Net from the random start of K. He, X. Zhang, S. Ren, J. Sun, ICCV 2015 (appendix D)."""
+
+    def __init__(self, *, dropout: Annotated[float, Ge(0), Lt(1)], binary: bool = False) -> None:
+        """Start with random weights.
+
+        Args:
+            dropout: share of channels that the last layer does not see, in training.
+            binary: 256 activations of any length, whose signs are the descriptor.
+        """
+        super().__init__(dropout=dropout)
+        if binary:
+            self.dim, self.distance = 256, HAMMING
+            self.last = nn.Sequential(nn.Conv2d(128, self.dim, 8, bias=False), BatchNorm(self.dim))
+        _start(self)
+
+    def maps(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> tuple[torch.Tensor, ...]:
+        """The first layer's output, the last's, and unit vectors or activations."""
+        first, last, vectors = super().maps(patches)
+        return first, last, last.float() if self.distance is HAMMING else vectors
+
+    def forward(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> Float[torch.Tensor, "n dim"]:
+        """Unit vectors of grey patches, or activations."""
+        return self.maps(patches)[-1]
+
+
+class SpatialTransformer(Network):
+    """An affine map for each patch, found by three convolutions, and L2-Net on what it shows.
+
+    Beyond the border of a patch its border goes on (appendix B). The paper leaves open all but the
+    number of these convolutions and the size of the patch.
+    """
+
+    side = 42
+    lr_factors: Mapping[str, float] = {"predict": 0.01}
+
+    def __init__(self, *, dropout: Annotated[float, Ge(0), Lt(1)], binary: bool = False) -> None:
+        """Start with random weights that map a patch to the whole of itself.
+
+        Args:
+            dropout: of L2-Net.
+            binary: of L2-Net.
+        """
+        super().__init__()
+        self.localise = nn.Sequential(  # (n, 1, 42, 42)
+            nn.Conv2d(1, 16, 5, bias=False), BatchNorm(16), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(16, 32, 5, bias=False), BatchNorm(32), nn.ReLU(), nn.MaxPool2d(2),
+        )  # (n, 32, 7, 7)  # fmt: skip
+        self.predict = nn.Conv2d(32, 6, 7)
+        self.describe = L2Net(dropout=dropout, binary=binary)
+        self.dim, self.distance = self.describe.dim, self.describe.distance
+        _start(self.localise)
+        for parameter in self.predict.parameters():
+            nn.init.zeros_(parameter)
+
+    def aligned(
+        self, patches: Float[torch.Tensor, "n 1 42 42"]
+    ) -> Float[torch.Tensor, "n 1 32 32"]:
+        """What the affine maps show of grey patches."""
+        moved = self.predict(self.localise(standardise(patches))).flatten(1)
+        with torch.autocast(patches.device.type, enabled=False):
+            # What is learned is the change, so that weight decay pulls towards no change.
+            maps = moved.float().view(-1, 2, 3) + torch.eye(2, 3, device=moved.device)
+            grid = functional.affine_grid(maps, [maps.shape[0], 1, 32, 32], align_corners=False)
+            return functional.grid_sample(
+                patches.float(), grid, padding_mode="border", align_corners=False
+            )
+
+    def forward(self, patches: Float[torch.Tensor, "n 1 42 42"]) -> Float[torch.Tensor, "n dim"]:
+        """Unit vectors of grey patches, or activations."""
+        found: torch.Tensor = self.describe(self.aligned(patches))
+        return found
+
+
+def _start(network: nn.Module) -> None:
+    for module in network.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, nonlinearity="relu")

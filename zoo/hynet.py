@@ -1,0 +1,170 @@
+"""HyNet: a hybrid of distance and inner product, vectors of like length, and a network to it.
+
+Y. Tian, A. Barroso-Laguna, T. Ng, V. Balntas, K. Mikolajczyk, HyNet: learning local descriptor with
+hybrid similarity measure and triplet loss, NeurIPS 2020.
+"""
+
+import math
+from typing import Annotated
+
+import torch
+from annotated_types import Ge, Gt, Le, Lt
+from jaxtyping import Float, Int
+from torch import nn
+
+from zoo.backbones import BatchNorm, Network, unit
+from zoo.training import pairs as matching
+from zoo.training.distances import SAME, euclidean, hardest, root, wide
+from zoo.training.groups import Groups
+from zoo.training.method import Describe, Method, Sampler
+
+Vectors = Float[torch.Tensor, "n dim"]
+
+
+def hybrid(distance: Float[torch.Tensor, "..."], *, alpha: float) -> Float[torch.Tensor, "..."]:
+    """(alpha (1 - s) + d) / Z of the distance d and the inner product s of unit vectors.
+
+    The slope of d is steepest between near vectors, that of s between orthogonal ones; Z makes
+    that of both together 1 where it is steepest. 1 - s = d^2 / 2.
+    """
+    return (alpha * distance.square() / 2 + distance) / steepest(alpha)
+
+
+def steepest(alpha: float) -> float:
+    """Z: the largest slope of alpha (1 - s) + d over the angle between the vectors.
+
+    With u = sin(angle / 2) the slope is sqrt(1 - u^2) (1 + 2 alpha u).
+    """
+    u = (math.sqrt(1 + 32 * alpha**2) - 1) / (8 * alpha) if alpha else 0.0
+    return math.sqrt(1 - u**2) * (1 + 2 * alpha * u)
+
+
+def hybrid_triplet(
+    anchor: Vectors,
+    positive: Vectors,
+    point: Int[torch.Tensor, " n"],
+    *,
+    margin: float,
+    alpha: float,
+) -> Float[torch.Tensor, " n"]:
+    """[margin + the pair's hybrid distance - that of its hardest negative]+.
+
+    Negatives as in SOSNet: patches of other pairs of either kind, from either member of the pair;
+    one nearer than 0.008 is passed over.
+    """
+    distance = euclidean(anchor, positive)
+    within = euclidean(anchor, anchor), euclidean(positive, positive)
+    negative = hardest(point, distance, *within, closer=SAME)
+    near, far = (hybrid(d, alpha=alpha) for d in (distance.diagonal(), negative))
+    return (margin + near - far).relu()
+
+
+def unlike_lengths(anchor: Vectors, positive: Vectors) -> Float[torch.Tensor, " n"]:
+    """Squared difference of the lengths of a pair's vectors, before they are made unit vectors."""
+    a, p = (root(wide(x).square().sum(dim=1)) for x in (anchor, positive))
+    return (a - p).square()
+
+
+class Hybrid(Method):
+    """Mean hybrid triplet loss + gamma times the mean difference of lengths."""
+
+    def __init__(
+        self,
+        *,
+        pairs: Annotated[int, Ge(2)],
+        margin: Annotated[float, Gt(0)],
+        alpha: Annotated[float, Ge(0)],
+        gamma: Annotated[float, Ge(0)],
+        images: Annotated[int, Ge(1)] | None = None,
+        share: Annotated[float, Gt(0), Le(1)] = 0.5,
+    ) -> None:
+        """Keep the options.
+
+        Args:
+            pairs: in a batch.
+            margin: by which a negative is to be farther than the match, in hybrid distance.
+            alpha: weight of the inner product beside the distance.
+            gamma: weight of the difference of lengths.
+            images: anchors of `share` of the pairs are from so many images.
+            share: of the pairs.
+        """
+        super().__init__()
+        self.pairs, self.margin, self.alpha, self.gamma = pairs, margin, alpha, gamma
+        self.images, self.share = images, share
+
+    def sampler(self, groups: Groups, seed: int) -> Sampler:
+        """Random pairs."""
+        return matching.random_pairs(groups, self.pairs, seed, images=self.images, share=self.share)
+
+    def forward(
+        self,
+        describe: Describe,
+        patches: Float[torch.Tensor, "n 1 side side"],
+        point: Int[torch.Tensor, " n"],
+        random: torch.Generator,
+    ) -> Float[torch.Tensor, ""]:
+        """The loss of one batch; of a network whose `maps` end in [..., raw, unit vectors]."""
+        *_, raw, vectors = describe.maps(patches)
+        anchor, positive = vectors.chunk(2)
+        of = point.chunk(2)[0]
+        loss = hybrid_triplet(anchor, positive, of, margin=self.margin, alpha=self.alpha)
+        return loss.mean() + self.gamma * unlike_lengths(*raw.chunk(2)).mean()
+
+
+class Responses(nn.Module):
+    """Filter response normalisation and thresholded linear unit: max(w x / rms(x) + b, t).
+
+    S. Singh, S. Krishnan, Filter response normalization layer, CVPR 2020. The root mean square is
+    that of one channel of one patch; no patch depends on others.
+    """
+
+    def __init__(self, channels: int) -> None:
+        """Start with w = 1, b = 0 and t = -1."""
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(1, channels, 1, 1))
+        self.bias = nn.Parameter(torch.zeros(1, channels, 1, 1))
+        self.threshold = nn.Parameter(-torch.ones(1, channels, 1, 1))
+
+    def forward(self, x: Float[torch.Tensor, "n c h w"]) -> Float[torch.Tensor, "n c h w"]:
+        """Normalised and cut off below."""
+        mean_square = wide(x).square().mean(dim=(2, 3), keepdim=True)
+        x = x * (mean_square + 1e-6).rsqrt()
+        return torch.maximum(self.weight * x + self.bias, self.threshold)
+
+
+class HyNet(Network):
+    """L2-Net's convolutions, with biases, each but the last followed by `Responses`.
+
+    Grey values enter as they are: the first `Responses` brings each patch to one scale.
+    """
+
+    side = 32
+    dim = 128
+
+    def __init__(self, *, dropout: Annotated[float, Ge(0), Lt(1)] = 0.0) -> None:
+        """Start with PyTorch's initial weights, as the released code does.
+
+        Args:
+            dropout: share of channels that the last layer does not see, in training.
+        """
+        super().__init__()
+        layers: list[nn.Module] = [Responses(1)]
+        channels = 1
+        for width, stride in ((32, 1), (32, 1), (64, 2), (64, 1), (128, 2), (128, 1)):
+            convolution = nn.Conv2d(channels, width, 3, stride=stride, padding=1)
+            layers += [convolution, Responses(width)]
+            channels = width
+        self.features = nn.Sequential(*layers)
+        self.last = nn.Sequential(
+            nn.Dropout(dropout), nn.Conv2d(128, self.dim, 8, bias=False), BatchNorm(self.dim)
+        )
+
+    def maps(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> tuple[torch.Tensor, ...]:
+        """The last layer's output [n, 128], and the unit vectors."""
+        x = self.features(patches)  # (n, 128, 8, 8)
+        raw = self.last(x).flatten(1)  # (n, 128)
+        return raw, unit(raw)
+
+    def forward(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> Float[torch.Tensor, "n 128"]:
+        """Unit vectors of grey patches."""
+        return self.maps(patches)[-1]

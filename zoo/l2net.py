@@ -1,0 +1,223 @@
+"""L2-Net: progressive sampling, relative distance, compactness, and supervised maps on the way.
+
+Y. Tian, B. Fan, F. Wu, L2-Net: deep learning of discriminative patch descriptor in Euclidean space,
+CVPR 2017. A batch is p pairs; Y1 and Y2 are its anchors and positives, a row each.
+"""
+
+from typing import Annotated
+
+import numpy as np
+import torch
+from annotated_types import Ge
+from jaxtyping import Float, Int, UInt8
+from safetensors.torch import load_file
+from torch.nn import functional
+
+from harness.distances import HAMMING
+from zoo import backbones
+from zoo.backbones import Network, resize, unit
+from zoo.training import pairs as matching
+from zoo.training.distances import euclidean, inner
+from zoo.training.groups import Groups
+from zoo.training.method import Batch, Describe, Method, Sampler
+
+Vectors = Float[torch.Tensor, "p dim"]
+Scalar = Float[torch.Tensor, ""]
+
+
+def progressive(groups: Groups, in_order: int, at_random: int, seed: int) -> Sampler:
+    """Each step the next points of the training set, and as many random others; section 3.3.
+
+    Args:
+        groups: the training set, which the steps go through again and again, in its order.
+        in_order: p1, points taken in order.
+        at_random: p2, points drawn from the rest.
+        seed: with the step, decides what is random.
+
+    Raises:
+        ValueError: if there are too few points, or points without a pair.
+    """
+    matching.check(groups, in_order + at_random)
+
+    def batch(step: int) -> Batch:
+        rng = np.random.default_rng([seed, step, matching.STEP])
+        following = (step * in_order + np.arange(in_order)) % len(groups)
+        others = matching.without(following, groups, at_random, rng)
+        return matching.pairs_of(groups, np.concatenate([following, others]), rng)
+
+    return batch
+
+
+def relative(similarity: Float[torch.Tensor, "p p"]) -> Scalar:
+    """-1/2 (sum of log softmax over columns + the same over rows), of the diagonal; equation 5."""
+    match = torch.arange(len(similarity), device=similarity.device)
+    rows, columns = (
+        functional.cross_entropy(one, match, reduction="sum") for one in (similarity, similarity.T)
+    )
+    return (rows + columns) / 2
+
+
+def descriptor_similarity(anchor: Vectors, positive: Vectors) -> Scalar:
+    """E1, of unit vectors: `relative` of 2 - D; equations 1, 4, 5."""
+    return relative(2 - euclidean(anchor, positive))
+
+
+def compactness(anchor: Vectors, positive: Vectors) -> Scalar:
+    """E2: half the sum of the squared correlations of different dimensions; equations 7, 8.
+
+    Of vectors that batch normalisation has brought to mean 0 and variance 1. The paper divides by
+    the dimension q where the number of pairs is meant; its p and q are both 128.
+    """
+    return (_off_diagonal(anchor) + _off_diagonal(positive)) / 2
+
+
+def _off_diagonal(vectors: Vectors) -> Scalar:
+    correlation = inner(vectors.T, vectors.T) / len(vectors)
+    return correlation.square().sum() - correlation.diagonal().square().sum()
+
+
+def intermediate(anchor: Float[torch.Tensor, "p ..."], positive: torch.Tensor) -> Scalar:
+    """E3 of one layer: `relative` of the inner products of its maps; equations 9, 11, 12."""
+    return relative(inner(anchor.flatten(1), positive.flatten(1)))
+
+
+class Progressive(Method):
+    """(E1 + E2 + E3) / p, with E3 of the first and of the last map.
+
+    The paper writes sums, but was trained in MatConvNet, which divides gradients by the batch size:
+    its learning rate belongs to the mean.
+    """
+
+    def __init__(
+        self,
+        *,
+        in_order: Annotated[int, Ge(1)],
+        at_random: Annotated[int, Ge(1)],
+        e2: Annotated[float, Ge(0)] = 1.0,
+        e3: Annotated[float, Ge(0)] = 1.0,
+    ) -> None:
+        """Keep the options.
+
+        Args:
+            in_order: p1, points of a batch taken in order through the training set.
+            at_random: p2, points of a batch drawn from the rest.
+            e2: weight of the compactness; 0 where the paper shows what it is good for.
+            e3: weight of the maps on the way; 0 for the paper's figure 3, curve B.
+        """
+        super().__init__()
+        self.in_order, self.at_random = in_order, at_random
+        self.e2, self.e3 = e2, e3
+
+    def sampler(self, groups: Groups, seed: int) -> Sampler:
+        """Progressive sampling."""
+        return progressive(groups, self.in_order, self.at_random, seed)
+
+    def forward(
+        self,
+        describe: Describe,
+        patches: Float[torch.Tensor, "n 1 side side"],
+        point: Int[torch.Tensor, " n"],
+        random: torch.Generator,
+    ) -> Scalar:
+        """The loss of one batch; of a network whose `maps` are the first, the last, the vectors."""
+        first, last, vectors = (one.chunk(2) for one in describe.maps(patches))
+        loss = descriptor_similarity(*vectors) + self.e2 * compactness(*last)
+        if self.e3:
+            loss = loss + self.e3 * (intermediate(*first) + intermediate(*last))
+        return loss / len(vectors[0])
+
+
+class L2Net(backbones.L2Net):
+    """L2-Net with its own input: less the mean image of the training set, then standardised."""
+
+    mean_image: Float[torch.Tensor, "1 1 32 32"]
+
+    def __init__(self, *, binary: bool = False) -> None:
+        """Start with random weights.
+
+        Args:
+            binary: the signs of its vectors are compared, in Hamming distance; trained as ever.
+        """
+        super().__init__()
+        self.register_buffer("mean_image", torch.zeros(1, 1, self.side, self.side))
+        if binary:
+            self.distance = HAMMING
+
+    def study(
+        self, patches: UInt8[np.ndarray, "all side side"], rows: Int[np.ndarray, " n"]
+    ) -> None:
+        """Take the mean image of the training set."""
+        self.mean_image.copy_(_mean_image(patches, rows))
+
+    def normalised(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> torch.Tensor:
+        """Patches as the first layer sees them; section 3.2."""
+        return super().normalised(patches - self.mean_image)
+
+
+class CentralSurround(Network):
+    """Two L2-Nets, one for the patch and one for its central half; figure 1 (b).
+
+    Both start from a trained L2-Net; the one for the whole patch stays as it is. The paper leaves
+    open what is trained: here E1 and E2 see the vectors of both together, so that the second also
+    learns not to repeat the first, and E3 sees the second's first map and both last ones.
+    """
+
+    side = 64
+    dim = 256
+
+    def __init__(self, *, start: str = "", binary: bool = False) -> None:
+        """Start with random weights, which `study` replaces.
+
+        Args:
+            start: safetensors file of a trained L2-Net, read before the first step of training.
+            binary: the signs of its vectors are compared, in Hamming distance; trained as ever.
+        """
+        super().__init__()
+        self.surround, self.central = L2Net(), L2Net()
+        self.surround.requires_grad_(False)
+        self.start = start
+        if binary:
+            self.distance = HAMMING
+
+    def study(
+        self, patches: UInt8[np.ndarray, "all side side"], rows: Int[np.ndarray, " n"]
+    ) -> None:
+        """Give both towers the trained weights, the second the mean image of central halves.
+
+        Raises:
+            ValueError: if there are none to start from: the first tower would stay random.
+        """
+        if not self.start:
+            raise ValueError(
+                "the central-surround network starts from a trained L2-Net: train recipe l2net,"
+                " then --set network.start=FILE with its weights"
+            )
+        for tower in (self.surround, self.central):
+            tower.load_state_dict(load_file(self.start), strict=True)
+        self.central.study(patches[:, 16:48, 16:48], rows)
+
+    def train(self, mode: bool = True) -> "CentralSurround":
+        """As ever, but the first tower's batch normalisation keeps its averages."""
+        super().train(mode)
+        self.surround.eval()
+        return self
+
+    def maps(self, patches: Float[torch.Tensor, "n 1 64 64"]) -> tuple[torch.Tensor, ...]:
+        """The second tower's first map [n, 32, 32, 32], both last ones [n, 256], unit vectors."""
+        _, last, whole = self.surround.maps(resize(patches, L2Net.side))
+        first, central_last, half = self.central.maps(patches[:, :, 16:48, 16:48])
+        both = unit(torch.cat([whole, half], dim=1))  # (n, 256)
+        return first, torch.cat([last, central_last], dim=1), both
+
+    def forward(self, patches: Float[torch.Tensor, "n 1 64 64"]) -> Float[torch.Tensor, "n 256"]:
+        """Unit vectors of grey patches."""
+        return self.maps(patches)[-1]
+
+
+def _mean_image(
+    patches: UInt8[np.ndarray, "all side side"], rows: Int[np.ndarray, " n"]
+) -> torch.Tensor:
+    total = sum(
+        patches[rows[i : i + 4096]].sum(axis=0, dtype=np.int64) for i in range(0, len(rows), 4096)
+    )
+    return torch.from_numpy(np.asarray(total) / len(rows))

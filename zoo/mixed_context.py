@@ -1,0 +1,236 @@
+"""Mixed-context losses of consistent scale, and scale-aware sampling.
+
+M. Keller, Z. Chen, F. Maffra, P. Schmuck, M. Chli, Learning deep descriptors with scale-aware
+triplet networks, CVPR 2018. A triplet is two distances, d_p of the match and d_n of the negative;
+how well it does is rho = d_n - d_p.
+"""
+
+import math
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+from annotated_types import Ge, Gt, Le
+from jaxtyping import Float, Int, UInt8
+from torch import nn
+from torch.nn import functional
+
+from zoo import backbones
+from zoo.backbones import BatchNorm, Network
+from zoo.training import pairs as matching
+from zoo.training.distances import euclidean, euclidean_paired, hardest, wide
+from zoo.training.groups import Groups
+from zoo.training.method import Describe, Method, Sampler
+
+Distances = Float[torch.Tensor, " n"]
+
+FOLLOWS = 0.05  # of the way from the running threshold to that of the batch, each step
+
+
+def log_loss(rho: Distances, *, alpha: float, delta: float) -> Distances:
+    """1 / delta * -log smax(delta (rho - alpha), 0); equations 10, 15.
+
+    Of delta near 0 its slope is -1/2 everywhere; of infinite delta it is [alpha - rho]+, as in
+    equation 18.
+    """
+    if math.isinf(delta):
+        return (alpha - rho).relu()
+    return functional.softplus(-delta * (rho - alpha)) / delta
+
+
+def sse_loss(rho: Distances, *, alpha: float, delta: float) -> Distances:
+    """1 / delta * smax(-delta (rho - alpha), 0)^2; equations 11, 16."""
+    return torch.sigmoid(-delta * (rho - alpha)).square() / delta
+
+
+LOSSES = {"log": log_loss, "sse": sse_loss}
+
+
+def mixed_context(
+    match: Distances,
+    negative: Distances,
+    theta: Float[torch.Tensor, ""] | float,
+    *,
+    gamma: float,
+    alpha: float,
+    delta: float,
+    loss: Literal["log", "sse"],
+) -> Distances:
+    """1/2 L(2 (theta_mix - d_p)) + 1/2 L(2 (d_n - theta_mix)) of each triplet; equations 20 to 25.
+
+    theta_mix = gamma (d_p + d_n) / 2 + (1 - gamma) theta: of gamma 1 it is the triplet loss L(rho),
+    of gamma 0 the Siamese one. The gradient flows through theta_mix too.
+
+    Args:
+        match: d_p.
+        negative: d_n.
+        theta: the global threshold between matches and others.
+        gamma: weight of the triplet's own threshold.
+        alpha: margin.
+        delta: scale; the greater, the more the loss looks at triplets that do badly.
+        loss: L.
+    """
+    match, negative = wide(match), wide(negative)
+    mixed = gamma * (match + negative) / 2 + (1 - gamma) * theta
+    of = LOSSES[loss]
+    near = of(2 * (mixed - match), alpha=alpha, delta=delta)
+    far = of(2 * (negative - mixed), alpha=alpha, delta=delta)
+    return (near + far) / 2
+
+
+@torch.no_grad()
+def best_threshold(match: Distances, other: Float[torch.Tensor, " m"]) -> Float[torch.Tensor, ""]:
+    """The distance that errs least if matches are taken to be nearer, and others farther.
+
+    Halfway between two neighbouring distances; the middle one of several that err as little.
+    """
+    distance, order = torch.cat([match, other]).sort()
+    is_match = order < len(match)
+    # Cut after the first k: the matches behind are missed, the others before are taken for matches.
+    missed = len(match) - is_match.cumsum(0)
+    wrong = (~is_match).cumsum(0)
+    errors = (missed + wrong)[:-1].masked_fill(distance[1:] == distance[:-1], len(distance) + 1)
+    best = (errors == errors.min()).nonzero()[:, 0]
+    k = best[len(best) // 2]
+    return (distance[k] + distance[k + 1]) / 2
+
+
+class MixedContext(Method):
+    """Mean loss of a batch of pairs, each with its hardest or with a random negative.
+
+    Equation 23 writes the sum; whose learning rate the paper's is, it does not say.
+    """
+
+    theta: torch.Tensor
+
+    def __init__(
+        self,
+        *,
+        pairs: Annotated[int, Ge(2)],
+        gamma: Annotated[float, Ge(0), Le(1)],
+        theta: Annotated[float, Gt(0)],
+        alpha: float,
+        delta: Annotated[float, Gt(0)],
+        loss: Literal["log", "sse"],
+        negatives: Literal["hardest", "random"],
+        context: Literal["fixed", "learned", "estimated"],
+    ) -> None:
+        """Keep the options.
+
+        Args:
+            pairs: N, in a batch.
+            gamma: 0 Siamese, 1 triplet, between them mixed.
+            theta: the global threshold, or where it starts.
+            alpha: margin.
+            delta: scale of the loss; inf makes the log loss a hinge.
+            loss: of which the mixed one is made.
+            negatives: "hardest" of the 2N - 2 cross distances of each pair, which is scale-aware
+                sampling (section 4.3), or a "random" one.
+            context: how the global threshold is set (section 4.1): "fixed"; "learned" with the
+                network; "estimated", a running average of the best threshold between the batch's
+                matches and as many random others. The paper estimates on validation pairs.
+        """
+        super().__init__()
+        if loss == "sse" and math.isinf(delta):
+            raise ValueError("of infinite delta nothing is left of the SSE loss; take the log loss")
+        self.pairs, self.gamma, self.alpha, self.delta = pairs, gamma, alpha, delta
+        self.loss: Literal["log", "sse"] = loss
+        self.negatives, self.context = negatives, context
+        if context == "learned":
+            self.theta = nn.Parameter(torch.tensor(theta))
+        else:
+            self.register_buffer("theta", torch.tensor(theta))
+
+    def sampler(self, groups: Groups, seed: int) -> Sampler:
+        """Each epoch a new pair of each point, used once."""
+        return matching.every_point(groups, self.pairs, seed)
+
+    def forward(
+        self,
+        describe: Describe,
+        patches: Float[torch.Tensor, "n 1 side side"],
+        point: Int[torch.Tensor, " n"],
+        random: torch.Generator,
+    ) -> Float[torch.Tensor, ""]:
+        """The loss of one batch."""
+        anchor, positive = describe(patches).chunk(2)
+        match = euclidean_paired(anchor, positive)
+        other = euclidean_paired(anchor, matching.strangers(positive, random))
+        if self.context == "estimated" and self.training:
+            self.theta.lerp_(best_threshold(match, other), FOLLOWS)
+        if self.negatives == "hardest":
+            other = hardest(point.chunk(2)[0], euclidean(anchor, positive))
+        return mixed_context(
+            match,
+            other,
+            self.theta,
+            gamma=self.gamma,
+            alpha=self.alpha,
+            delta=self.delta,
+            loss=self.loss,
+        ).mean()
+
+
+class L2Net(backbones.L2Net):
+    """L2-Net whose input is normalised by two numbers of the training set; section 4.4."""
+
+    mean: torch.Tensor
+    deviation: torch.Tensor
+
+    def __init__(self) -> None:
+        """Start with random weights."""
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(127.5))
+        self.register_buffer("deviation", torch.tensor(50.0))
+
+    def study(
+        self, patches: UInt8[np.ndarray, "all side side"], rows: Int[np.ndarray, " n"]
+    ) -> None:
+        """Take the average mean of a patch, and its average deviation."""
+        mean, deviation = average_patch(patches, rows)
+        self.mean.fill_(mean)
+        self.deviation.fill_(deviation)
+
+    def normalised(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> torch.Tensor:
+        """Patches as the first layer sees them."""
+        return (patches - self.mean) / self.deviation
+
+
+def average_patch(
+    patches: UInt8[np.ndarray, "all side side"], rows: Int[np.ndarray, " n"]
+) -> tuple[float, float]:
+    """Mean and standard deviation of a patch's grey values, averaged over these rows."""
+    total = np.zeros(2)
+    for i in range(0, len(rows), 4096):
+        some = patches[rows[i : i + 4096]]
+        total += some.mean(axis=(1, 2)).sum(), some.std(axis=(1, 2)).sum()
+    mean, deviation = total / len(rows)
+    return float(mean), float(deviation)
+
+
+class BNNet(Network):
+    """BN-Net: 2 numbers, batch-normalised and not of unit length, for 32x32 digits; figure 5.
+
+    The paper's text leaves the layers to a drawing. It does say: batch normalisation without scale
+    and shift after every layer, ReLU after all but the last.
+    """
+
+    side = 32
+    dim = 2
+
+    def __init__(self) -> None:
+        """Start with random weights."""
+        super().__init__()
+        layers: list[nn.Module] = []
+        channels = 1
+        for width in (16, 32, 64):
+            convolution = nn.Conv2d(channels, width, 3, stride=2, padding=1, bias=False)
+            layers += [convolution, BatchNorm(width), nn.ReLU()]
+            channels = width
+        layers += [nn.Conv2d(64, 128, 4, bias=False), BatchNorm(128), nn.ReLU()]
+        layers += [nn.Conv2d(128, self.dim, 1, bias=False), BatchNorm(self.dim)]
+        self.layers = nn.Sequential(*layers)
+
+    def forward(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> Float[torch.Tensor, "n 2"]:
+        """Vectors of grey patches."""
+        return self.layers(patches / 255).flatten(1).float()

@@ -1,0 +1,113 @@
+"""Networks that were trained here: float16 weights, a card beside them, vectors by ONNX Runtime.
+
+A model that is shipped is NAME.safetensors and NAME.json in `zoo/weights`, and a maker below.
+"""
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+
+import safetensors.torch
+import torch
+from torch import nn
+
+from harness import onnx_export, registry
+from harness.distances import DISTANCES
+from harness.types import Descriptor, Patches, Vectors
+from zoo import card as cards
+from zoo.backbones import Deployed, Network
+from zoo.card import Card
+from zoo.training.recipe import find, make
+
+SHIPPED = Path(__file__).with_name("weights")
+
+
+def pack(network: nn.Module) -> bytes:
+    """The weights of a network in float16, as a safetensors file.
+
+    Raises:
+        ValueError: if a number is not finite there.
+    """
+    tensors = {}
+    for name, value in network.state_dict().items():
+        value = value.detach().cpu().contiguous()
+        tensors[name] = value.half() if value.is_floating_point() else value
+        if not tensors[name].isfinite().all():
+            raise ValueError(f"{name} holds numbers up to {value.abs().max():g}: not for float16")
+    return safetensors.torch.save(tensors)
+
+
+def load(weights: Path, card: Card) -> Network:
+    """The network of a card, with its weights in float32.
+
+    Raises:
+        FileNotFoundError: if there is no file of weights.
+        ValueError: if it is not the card's, or not of the card's network.
+    """
+    if not weights.is_file():
+        raise FileNotFoundError(f"there is no file of weights {weights}")
+    contents = weights.read_bytes()
+    sha256 = hashlib.sha256(contents).hexdigest()
+    if sha256 != card.weights:
+        raise ValueError(
+            f"{weights} has sha256 {sha256}, but the card of {card.name} is of weights"
+            f" {card.weights}: one of the two was changed; take both from one place"
+        )
+    network: Network = make("network", card.network)
+    try:
+        network.load_state_dict(safetensors.torch.load(contents), strict=True)
+    except RuntimeError as error:
+        raise ValueError(f"{weights} does not fit {card.network.name}: {error}") from error
+    declared = (card.distance, card.dim, card.side)
+    if declared != (network.distance.name, network.dim, network.side):
+        raise ValueError(
+            f"the card of {card.name} says distance, dim and side {declared}; its network has"
+            f" {(network.distance.name, network.dim, network.side)}"
+        )
+    return network.eval()
+
+
+class _Told(Deployed):
+    """A network that knows its recipe, as exported files do."""
+
+    def __init__(self, network: Network, recipe: str) -> None:
+        super().__init__(network)
+        self.recipe = recipe
+
+
+def by_torch(weights: Path, card: Card) -> Descriptor:
+    """Trained weights as a descriptor that PyTorch computes on the CPU."""
+
+    @cache
+    def network() -> _Told:
+        return _Told(load(weights, card), json.dumps(card.recipe, sort_keys=True))
+
+    def describe(patches: Patches) -> Vectors:
+        with torch.inference_mode():
+            return network()(torch.from_numpy(patches)).numpy()
+
+    modules = (__name__, find("network", card.network.name).__module__)
+    return Descriptor(
+        card.name,
+        describe,
+        DISTANCES[card.distance],
+        dim=card.dim,
+        trained_on=frozenset(card.trained_on),
+        licence=card.licence,
+        weights=card.weights,
+        code=" ".join(registry.code_sha256(module) for module in modules),
+        libraries=("numpy", "torch"),
+        provider="torch-cpu",
+        network=network,
+    )
+
+
+def _shipped(name: str, device: str) -> Descriptor:
+    card = cards.read(SHIPPED / f"{name}.json")
+    return onnx_export.through_onnx(by_torch(SHIPPED / f"{name}.safetensors", card), device=device)
+
+
+def adasample(device: str = "cpu") -> Descriptor:
+    """AdaSample on L2-Net, briefly trained: its card says how and how little."""
+    return _shipped("adasample", device)

@@ -1,0 +1,69 @@
+"""The triplet loss with anchor swap by which TFeat was trained: random negatives, none mined.
+
+V. Balntas, E. Riba, D. Ponsa, K. Mikolajczyk, Learning local feature descriptors with triplets
+and shallow convolutional neural networks, BMVC 2016: "TFeat-margin*".
+"""
+
+from typing import Annotated
+
+import torch
+from annotated_types import Ge, Gt
+from jaxtyping import Float, Int
+
+from zoo import tfeat
+from zoo.backbones import Network
+from zoo.training import pairs as matching
+from zoo.training.distances import euclidean_paired
+from zoo.training.groups import Groups
+from zoo.training.method import Describe, Method, Sampler
+
+Vectors = Float[torch.Tensor, "n dim"]
+
+
+def swapped_triplet(
+    anchor: Vectors, positive: Vectors, negative: Vectors, *, margin: float
+) -> Float[torch.Tensor, " n"]:
+    """[margin + d(a, p) - min(d(a, n), d(p, n))]+ of each triplet.
+
+    Where the negative is nearer to the positive than to the anchor, these two change places.
+    """
+    nearer = torch.minimum(euclidean_paired(anchor, negative), euclidean_paired(positive, negative))
+    return (margin + euclidean_paired(anchor, positive) - nearer).relu()
+
+
+class TripletSwap(Method):
+    """Mean loss of random pairs, each with a patch of another of them as its negative."""
+
+    def __init__(self, *, pairs: Annotated[int, Ge(2)], margin: Annotated[float, Gt(0)]) -> None:
+        """Keep the options.
+
+        Args:
+            pairs: in a batch.
+            margin: by which a negative is to be farther than the match; TFeat's vectors are not
+                of unit length, their distances at most 2 sqrt(128).
+        """
+        super().__init__()
+        self.pairs, self.margin = pairs, margin
+
+    def sampler(self, groups: Groups, seed: int) -> Sampler:
+        """Random pairs."""
+        return matching.random_pairs(groups, self.pairs, seed)
+
+    def forward(
+        self,
+        describe: Describe,
+        patches: Float[torch.Tensor, "n 1 side side"],
+        point: Int[torch.Tensor, " n"],
+        random: torch.Generator,
+    ) -> Float[torch.Tensor, ""]:
+        """The loss of one batch."""
+        anchor, positive = describe(patches).chunk(2)
+        negative = matching.strangers(anchor, random)
+        return swapped_triplet(anchor, positive, negative, margin=self.margin).mean()
+
+
+class TFeat(tfeat.TFeat, Network):
+    """TFeat's network, to be trained; its parameters are named as in the published files."""
+
+    side = tfeat.SIDE
+    dim = 128
