@@ -2,10 +2,11 @@
 
     python examples/mnist_mixed_context.py DIR [--train NAME] [--out FILE.png] [--theta T]
 
-DIR holds MNIST's gzipped files, t10k-* and NAME-* (train-* by default). As in section 5.1, three BN-Nets are trained on random
-triplets for 1,000 steps by L_sub of alpha 0.1: gamma 0 (Siamese), 1/2 (mixed) and 1 (triplet). The
-figure shows the test set's vectors with an ellipse that holds 95 % of each digit's fitted normal
-distribution, precision against recall, and the losses' activities. Printed: FPR95 of each.
+DIR holds MNIST's gzipped files, t10k-* and NAME-* (train-* by default). As in section 5.1, three
+BN-Nets are trained on random triplets for 1,000 steps by L_sub of alpha 0.1: gamma 0 (Siamese), 1/2
+(mixed) and 1 (triplet). The figure shows the test set's vectors, with an ellipse that holds 95 % of
+each digit's fitted normal distribution, precision against recall, and the losses' activities.
+Printed: FPR95 of each.
 
 The paper leaves open the layers of BN-Net, theta for vectors that have no unit length, and on which
 pairs FPR95 is measured: here on all pairs of the first 3,000 test digits.

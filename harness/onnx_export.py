@@ -5,39 +5,21 @@ Resizing, normalising and packing of bits are the network's, so they are nodes o
 
 import hashlib
 import json
-import logging
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+import math
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import onnx
-import onnxruntime
 import torch
 from filelock import FileLock
 from torch import nn
 
-from harness import atomic, home, onnx_file, onnx_precision
-from harness.distances import HAMMING, Distance
-from harness.types import Descriptor, Patches, Vectors
+from harness import atomic, home, onnx_check, onnx_file, onnx_precision
+from harness.types import Descriptor, Patches
 
 OPSET = 18
-NEAR = 1e-5  # cosine distance that float32 keeps between two runtimes
-CHECKED = ((0, 65), (1, 65), (2, 65), (33, 65), (7, 64), (7, 33), (7, 32))  # patches, their side
-LEVELS = ("DISABLE_ALL", "ENABLE_BASIC", "ENABLE_EXTENDED", "ENABLE_LAYOUT", "ENABLE_ALL")
 LIBRARIES = ("torch", "onnx", "onnxscript")  # those that make a graph
-
-
-@dataclass(frozen=True)
-class Apart:
-    """The largest distance between two vectors of one patch, and where it was found."""
-
-    distance: float  # cosine; share of bits where bits are compared
-    where: str
 
 
 @dataclass(frozen=True)
@@ -46,7 +28,7 @@ class Exported:
 
     file: Path
     size: int  # bytes
-    apart: Apart
+    apart: onnx_check.Apart
 
 
 def export(
@@ -79,24 +61,18 @@ def export(
         )
     if precision not in onnx_precision.KINDS:
         raise ValueError(f"no precision {precision!r}; known: {', '.join(onnx_precision.KINDS)}")
+    if precision == "int8" and calibration is None:
+        raise ValueError("int8 takes its scales from patches: give some for calibration")
     network = descriptor.network().cpu().eval()
-    model = _traced(network, descriptor.name)
+    model = graph(network, descriptor.name)
     if precision == "fp16":
         model = onnx_precision.half(model)
-    elif precision == "int8":
-        if calibration is None:
-            raise ValueError("int8 takes its scales from patches: give some for calibration")
+    elif calibration is not None and precision == "int8":
         model = onnx_precision.eight_bits(model, calibration)
     onnx.helper.set_model_props(model, _metadata(descriptor, network, precision))
     contents = model.SerializeToString(deterministic=True)
-    apart = _compared(network, contents, descriptor)
-    allowed = _allowed(descriptor)
-    if precision == "fp32" and apart.distance > allowed:
-        raise ValueError(
-            f"{descriptor.name}: graph and network are {apart.distance:.2g} apart ({apart.where});"
-            f" {allowed:.2g} is allowed, so {file} was not written. Divisions by what is nearly"
-            " zero (a deviation, a length) are where two runtimes part: clamp them"
-        )
+    allowed = onnx_check.rounding(descriptor) if precision == "fp32" else math.inf
+    apart = onnx_check.verify(contents, network, descriptor, allowed=allowed)
     with atomic.writing(file) as stream:
         stream.write(contents)
     return Exported(file, len(contents), apart)
@@ -129,12 +105,12 @@ def through_onnx(descriptor: Descriptor, *, device: str = "cpu") -> Descriptor:
     with FileLock(file.with_suffix(".lock")):
         if not file.is_file():
             export(descriptor, file)
-    graph = onnx_file.open_model(file, device=device)
+    opened = onnx_file.open_model(file, device=device)
     return replace(
         descriptor,
-        describe=graph.describe,
-        libraries=tuple(sorted({*graph.libraries, *LIBRARIES})),
-        provider=graph.provider,
+        describe=opened.describe,
+        libraries=tuple(sorted({*opened.libraries, *LIBRARIES})),
+        provider=opened.provider,
     )
 
 
@@ -151,10 +127,15 @@ class _AnyNumber(nn.Module):
         return self.network(torch.cat([patches, blank]))[:n]
 
 
-def _traced(network: nn.Module, name: str) -> onnx.ModelProto:
+def graph(network: nn.Module, name: str) -> onnx.ModelProto:
+    """The ONNX graph of a network from uint8 patches to vectors; input "patches", output "vectors".
+
+    Raises:
+        ValueError: if it can't be exported, or not for any number of patches of any size.
+    """
     some = torch.zeros((3, 40, 40), dtype=torch.uint8)
     try:
-        with _quiet():
+        with onnx_precision.quietly():
             program = torch.onnx.export(
                 _AnyNumber(network),
                 (some,),
@@ -175,20 +156,6 @@ def _traced(network: nn.Module, name: str) -> onnx.ModelProto:
     model = program.model_proto
     _forget_the_way(model)
     return model
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence about the exporter's own affairs: operators of torchvision, deprecated helpers."""
-    told = logging.getLogger("torch.onnx")
-    level = told.level
-    told.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        told.setLevel(level)
 
 
 def _forget_the_way(model: onnx.ModelProto) -> None:
@@ -221,81 +188,3 @@ def _facts(descriptor: Descriptor) -> dict[str, str]:
     if descriptor.weights:
         said["weights_sha256"] = descriptor.weights
     return said
-
-
-def _compared(network: nn.Module, contents: bytes, descriptor: Descriptor) -> Apart:
-    worst = Apart(0.0, "nowhere")
-    patches = {side: hard_patches(side) for _, side in CHECKED}
-    with torch.inference_mode():
-        wanted = {side: network(torch.from_numpy(some)).numpy() for side, some in patches.items()}
-    for level in LEVELS:
-        session = _session(contents, level)
-        for n, side in CHECKED:
-            where = f"{n} patches of {side} x {side}, {level}"
-            try:
-                came = session.run(None, {"patches": patches[side][:n]})[0]
-            except Exception as error:  # ONNX Runtime has a class of its own for each kind
-                raise ValueError(
-                    f"{descriptor.name}: the graph fails ({where}): {error}. Is the number of"
-                    " patches a constant in it? The exporter sees len(x) as one, not x.shape[0]"
-                ) from error
-            _must_be_vectors(came, n, descriptor, where)
-            apart = apart_by(came, wanted[side][:n], descriptor.distance)
-            if n and apart.max() > worst.distance:
-                worst = Apart(float(apart.max()), f"patch {apart.argmax()} of {where}")
-    return worst
-
-
-def _session(contents: bytes, level: str) -> Any:
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, f"ORT_{level}")
-    return onnxruntime.InferenceSession(contents, options, providers=["CPUExecutionProvider"])
-
-
-def _allowed(descriptor: Descriptor) -> float:
-    """NEAR, or a bit in a hundred: one whose value is next to 0 may turn."""
-    if descriptor.distance is not HAMMING:
-        return NEAR
-    return max(1, descriptor.dim // 100) / (8 * descriptor.width)
-
-
-def _must_be_vectors(came: np.ndarray, n: int, descriptor: Descriptor, where: str) -> None:
-    dtype = np.dtype(descriptor.distance.dtype)
-    if came.shape != (n, descriptor.width) or came.dtype != dtype:
-        raise ValueError(
-            f"{descriptor.name}: the graph gives {came.dtype} {list(came.shape)} ({where});"
-            f" {descriptor.distance.name} and dim {descriptor.dim} want {dtype}"
-            f" {[n, descriptor.width]}"
-        )
-    if not np.isfinite(came).all():
-        raise ValueError(f"{descriptor.name}: the graph gives NaN or infinity ({where})")
-
-
-def apart_by(a: Vectors, b: Vectors, distance: Distance) -> np.ndarray:
-    """How far rows of a are from those of b: half the squared chord over the product of lengths.
-
-    Between vectors of one length that is their cosine distance, without its rounding; a difference
-    of lengths adds to it. For bits, the share of those that differ.
-    """
-    if distance is HAMMING:
-        return np.bitwise_count(a ^ b).sum(axis=1) / (8 * a.shape[1])
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    product = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-    return ((a - b) ** 2).sum(axis=1) / (2 * np.maximum(product, 1e-12))
-
-
-def hard_patches(side: int) -> Patches:
-    """33 patches: texture, flat ones, nearly flat ones, one bright or dark pixel, noise."""
-    rng = np.random.default_rng(side)
-    walk = rng.normal(size=(20, side, side)).cumsum(axis=1).cumsum(axis=2)  # like texture
-    low, high = walk.min(axis=(1, 2), keepdims=True), walk.max(axis=(1, 2), keepdims=True)
-    texture = (255 * (walk - low) / np.maximum(high - low, 1)).astype(np.uint8)
-    flat = np.repeat(np.array([0, 128, 255, 128, 0, 255], np.uint8), side * side).reshape(
-        -1, side, side
-    )
-    flat[3, side // 2, side // 2] += 1
-    flat[4, side // 3, side // 2] = 255
-    flat[5, -1, 0] = 0
-    noise = rng.integers(0, 256, (6, side, side), dtype=np.uint8)
-    faint = noise[:1] // 128 + 127
-    return np.concatenate([texture[:1], flat, faint, noise, texture[1:]])

@@ -2,6 +2,7 @@
 
 import logging
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
@@ -83,7 +84,7 @@ def eight_bits(model: onnx.ModelProto, patches: Patches) -> onnx.ModelProto:
 
     weights = {one.name for one in model.graph.initializer}
     layers = [node.name for node in model.graph.node if _is_weighted(node, weights)]
-    with tempfile.TemporaryDirectory() as folder, _quiet():
+    with tempfile.TemporaryDirectory() as folder, quietly():
         file = Path(folder, "int8.onnx")
         quantize_static(
             model,
@@ -113,12 +114,13 @@ def _drop_unused(graph: onnx.GraphProto) -> None:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence about a step of preparation that graphs of the exporter have behind them."""
+def quietly() -> Iterator[None]:
+    """Silence about what makers of graphs say of themselves; errors still come through."""
     level = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
-        with redirect_stdout(StringIO()):
+        with redirect_stdout(StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             yield
     finally:
         logging.disable(level)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from harness import home, onnx_export, onnx_file, plugins, registry, session
+from harness import home, onnx_check, onnx_export, onnx_file, plugins, registry, session
 from harness.cache import VectorCache
 from harness.evaluate import evaluate
 from harness.settings import Options
@@ -96,7 +96,7 @@ def _per_second(describe: Callable[[Patches], object], patches: Patches) -> floa
 
 def _print_values(model: Descriptor, file: Descriptor, dataset: Dataset) -> None:
     patches = some_patches(dataset, COMPARED)
-    apart = onnx_export.apart_by(file.describe(patches), model.describe(patches), model.distance)
+    apart = onnx_check.apart_by(file.describe(patches), model.describe(patches), model.distance)
     print(
         f"on {len(patches)} patches of {dataset.name}: apart by {apart.mean():.2g} in the mean,"
         f" {apart.max():.2g} at most"

@@ -1,8 +1,10 @@
-"""Scoring on every core: NumPy lets other threads run, and BLAS keeps to the thread it is in."""
+"""Work on every core, whatever their number: values and their order do not depend on it."""
 
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+import signal
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
@@ -14,6 +16,50 @@ B = TypeVar("B")
 
 
 def each(function: Callable[[A], B], items: Iterable[A]) -> list[B]:
-    """The function's values, in the order of the items; the numbers do not depend on the cores."""
+    """The function's values, in the order of the items: NumPy lets other threads run.
+
+    BLAS keeps to the thread it is in.
+    """
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(CORES) as pool:
         return list(pool.map(function, items))
+
+
+def each_apart(
+    function: Callable[[A], B],
+    items: Sequence[A],
+    progress: Callable[[int, int], None] | None = None,
+) -> list[B]:
+    """The same in processes, for what keeps Python itself busy: threads would wait for each other.
+
+    Function and items are sent to the processes, so none can be a closure. They import the main
+    script: one that comes here has to begin with `if __name__ == "__main__":`.
+
+    Args:
+        function: is called in another process, unless there is one core or one item.
+        items: what it is called with.
+        progress: called with the number of values so far and that of all.
+    """
+
+    def told(values: Iterable[B]) -> list[B]:
+        found = []
+        for value in values:
+            found.append(value)
+            if progress:
+                progress(len(found), len(items))
+        return found
+
+    workers = min(CORES, len(items))
+    if workers < 2:
+        return told(map(function, items))
+    # Not forked: of a process with threads, a fork may hang.
+    with ProcessPoolExecutor(workers, get_context("spawn"), _leave_interrupts) as pool:
+        try:
+            return told(pool.map(function, items))
+        except BaseException:  # an interrupt as well: only what has been begun is finished
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C is for the process that waits for this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

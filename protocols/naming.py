@@ -46,5 +46,10 @@ def after_folder(family: str, folder: Path, *made: str) -> str:
         made: how names of sets that are made here begin. Those come with a dataset.json: a folder
             that happens to be called alike must not share a table with them.
     """
-    name = f"{family}-{re.sub(r'[^a-z0-9_.+-]', '_', folder.resolve().name.lower())}"
+    name = f"{family}-{plain(folder)}"
     return name + "-folder" * name.startswith(made)
+
+
+def plain(folder: Path) -> str:
+    """The name of a folder in plain letters; links are followed."""
+    return re.sub(r"[^a-z0-9_.+-]", "_", folder.resolve().name.lower())

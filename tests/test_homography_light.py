@@ -111,6 +111,14 @@ def test_a_faint_patch_has_lost_so_many_octaves_of_contrast():
     np.testing.assert_allclose(found.std(), canvas()[MIDDLE].std() / 2, rtol=0.01)
 
 
+@pytest.mark.parametrize(("before", "after"), [(40, FLATTEST), (3, 3)])
+def test_a_patch_loses_contrast_down_to_the_flattest_only(before, after):
+    image = canvas() - canvas()[MIDDLE].mean()
+    image *= before / image[MIDDLE].std()
+    found = taken(image + 128, replace(OFF, faint=4, faint_share=1), faint=0.999)
+    np.testing.assert_allclose(found.std(), after, rtol=0.03)
+
+
 @given(
     mean=st.floats(0, 255),
     deviation=st.floats(0.5, 60),

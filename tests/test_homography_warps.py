@@ -9,7 +9,7 @@ from homography_images import OFF, picture
 
 from protocols.homography.cut import cut
 from protocols.homography.draws import CUT, GEOMETRY, LIGHT, draw, normal
-from protocols.homography.points import OVERLAP, candidates, choose, octave
+from protocols.homography.points import OVERLAP, Points, candidates, choose, octave
 from protocols.homography.strengths import DEFAULT, MOST, Strengths
 from protocols.homography.warps import squares, warps
 from protocols.images import frames
@@ -283,7 +283,7 @@ def test_corners_have_the_size_that_they_are_looked_for_at():
     assert large.half.max() == 2 * small.half.max()
 
 
-def test_the_response_is_that_of_opencv():
+def test_response_and_direction_are_those_of_opencv():
     grey = picture()
     found = corners(grey)
     fine = np.flatnonzero(found.half == found.half.min())
@@ -291,6 +291,7 @@ def test_the_response_is_that_of_opencv():
         grey.astype(np.float32), (0, 0), np.sqrt((0.7 * 1.6) ** 2 - 0.25),
         borderType=cv2.BORDER_REPLICATE,
     )  # fmt: skip
+    around = cv2.GaussianBlur(grey.astype(float), (0, 0), np.sqrt((1.5 * 1.6) ** 2 - 0.25))
     right, down = np.gradient(blurred)[::-1]
     window = [
         cv2.GaussianBlur(part * (0.7 * 1.6) ** 2, (0, 0), 1.6, borderType=cv2.BORDER_REPLICATE)
@@ -301,6 +302,12 @@ def test_the_response_is_that_of_opencv():
         xx, xy, yy = (part[y, x] for part in window)
         least = np.linalg.eigvalsh([[xx, xy], [xy, yy]])[0]
         np.testing.assert_allclose(found.response[i], np.sqrt(least), rtol=0.05)
+        across, along = (part[y, x] for part in np.gradient(around))
+        np.testing.assert_allclose(
+            (found.cos[i], found.sin[i]),
+            np.array([along, across]) / np.hypot(along, across),
+            atol=0.1,
+        )
 
 
 def test_a_corner_points_to_where_it_gets_brighter():
@@ -323,6 +330,16 @@ def test_at_strength_0_all_patches_of_a_point_are_its_square():
     for rows, some in extract(grey, found.frames):
         expected[rows] = some
     np.testing.assert_array_equal(patches, expected[:, None].repeat(4, 1))
+
+
+def test_a_fine_pattern_in_a_large_region_becomes_grey():
+    grey = np.where(np.indices((300, 300)).sum(0) % 2, 250, 0).astype(np.uint8)
+    one = np.ones(1)
+    own = Frames(150 * one, 150 * one, 130 * one, one, 0 * one, one)
+    draws = draw(0, IMAGE, [0], 1)
+    point = Points(own, np.zeros(1, int), image_from_patch(own)[:, None], draws)
+    patch = cut(grey, point, strengths=OFF, seed=0, image=IMAGE)
+    assert np.ptp(patch) < 15
 
 
 def waves(x, y):

@@ -292,6 +292,16 @@ def test_a_batch_without_matches_is_refused(relaxation):
 
 
 @both
+def test_what_is_no_number_gives_no_number(relaxation):
+    vectors, point = batch()
+    vectors[4, 0] = torch.nan
+    vectors.requires_grad_()
+    found = relaxation(vectors, point)
+    assert found.isnan().all()  # and no index out of bounds, which on CUDA would end the process
+    found.sum().backward()
+
+
+@both
 def test_gradient_descent_on_free_vectors_raises_average_precision(relaxation):
     _, point = batch(points=8, each=4)
     free = unit_rows(32, DIM, 3).requires_grad_()

@@ -118,11 +118,12 @@ def _cells(
     query itself, and what is ignored.
     """
     place = bins.place(inner(vectors[query], vectors)).clamp(0, bins.last)
+    lower = place.nan_to_num().long().clamp(max=bins.last - 1)  # what is no number stays none
     kind = (point[query][:, None] != point).long()
     if ignored is not None:
         kind.masked_fill_(ignored[query], 2)
     kind.scatter_(1, query[:, None], 2)
-    return place, kind * (bins.last + 1) + place.long().clamp(max=bins.last - 1)
+    return place, kind * (bins.last + 1) + lower
 
 
 def closed_form(matches: Histogram, everything: Histogram) -> Float[torch.Tensor, " queries"]:

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from harness.distances import HAMMING
 from zoo import backbones
-from zoo.backbones import BatchNorm, Network, standardise
+from zoo.backbones import BatchNorm, Network, standardise, unit
 
 
 class L2Net(backbones.L2Net):
@@ -44,7 +44,8 @@ class SpatialTransformer(Network):
     """An affine map for each patch, found by three convolutions, and L2-Net on what it shows.
 
     Beyond the border of a patch its border goes on (appendix B). The paper leaves open all but the
-    number of these convolutions and the size of the patch.
+    number of these convolutions and the size of the patch. Here the third, which predicts, sees
+    features of length 1: else a step of it moves all maps at once by as much as the patch is large.
     """
 
     side = 42
@@ -73,10 +74,12 @@ class SpatialTransformer(Network):
         self, patches: Float[torch.Tensor, "n 1 42 42"]
     ) -> Float[torch.Tensor, "n 1 32 32"]:
         """What the affine maps show of grey patches."""
-        moved = self.predict(self.localise(standardise(patches))).flatten(1)
+        features = self.localise(standardise(patches))
         with torch.autocast(patches.device.type, enabled=False):
+            length_1 = unit(features.flatten(1)).view(features.shape)
             # What is learned is the change, so that weight decay pulls towards no change.
-            maps = moved.float().view(-1, 2, 3) + torch.eye(2, 3, device=moved.device)
+            change = self.predict(length_1).view(-1, 2, 3)
+            maps = change + torch.eye(2, 3, device=change.device)
             grid = functional.affine_grid(maps, [maps.shape[0], 1, 32, 32], align_corners=False)
             return functional.grid_sample(
                 patches.float(), grid, padding_mode="border", align_corners=False

@@ -114,7 +114,7 @@ def _ranges(protocol: Protocol) -> None:
         scores = _score(protocol, vectors)
         numbers = dict(scores.values)
         for scene, of_scene in scores.scenes.items():
-            numbers |= {f"{scene}: {name}": value for name, value in of_scene.items()}
+            numbers |= {f"{scene}/{name}": value for name, value in of_scene.items()}
         for name, (low, high) in scores.intervals.items():
             if name not in scores.values:
                 raise Broken(f"an interval is given for {name!r}, which is no score")

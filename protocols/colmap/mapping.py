@@ -9,10 +9,15 @@ import pycolmap
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """COLMAP reports every image and every adjustment on stderr; here only its errors."""
+def quiet(*, failures: bool = True) -> Iterator[None]:
+    """COLMAP reports every image and every adjustment on stderr; here only its errors.
+
+    Args:
+        failures: False where they are nothing unusual, and are seen in what comes back.
+    """
     before = pycolmap.logging.minloglevel
-    pycolmap.logging.minloglevel = int(pycolmap.logging.ERROR)
+    least = pycolmap.logging.ERROR if failures else pycolmap.logging.FATAL
+    pycolmap.logging.minloglevel = int(least)
     try:
         yield
     finally:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pycolmap
+from jaxtyping import Float32
 
 from harness import atomic, home, parallel
 from protocols.colmap import keypoints as colmap
@@ -30,6 +31,13 @@ def official(folder: Path, names: Sequence[str]) -> tuple[AffineFrames, ...]:
     """
     tables = (read_keypoints(folder / f"{name}.bin").astype(np.float64) for name in names)
     return tuple(from_similarity(*table.T) for table in tables)
+
+
+def table_of(frames: AffineFrames) -> Float32[np.ndarray, "n 4"]:
+    """Regions as the official files have them: circles of the same area."""
+    scale = np.sqrt(np.abs(np.linalg.det(frames.matrix)))
+    angle = np.arctan2(frames.matrix[:, 1, 0], frames.matrix[:, 0, 0])
+    return np.stack([frames.x, frames.y, scale, angle], axis=1).astype(np.float32)
 
 
 def in_database(database: Path, names: Sequence[str]) -> tuple[AffineFrames, ...]:

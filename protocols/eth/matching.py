@@ -1,26 +1,29 @@
 """Matches of two images: the nearest, clearly nearer than the second, and mutual. Exact and fast.
 
 Row i of the first image and row j of the second match if j is nearest to i, the distance of the
-two is at most 0.8 of that to the second nearest, and i is nearest to j. The ratio is of the
-distances named, not of squares, and of the first image's rows only. Of rows that tie for nearest
-the first counts, as in the official code. One row in all has no second: it passes. Where both
-distances are 0 the ratio is undefined and nothing matches.
+two is at most 0.8 of that to the second nearest, and i is nearest to j. The ratio is of Euclidean
+distances, not of squares, and of the first image's rows only. Of rows that tie for nearest the
+first counts, as in the official code. One row in all has no second: it passes. Where both distances
+are 0 the ratio is undefined and nothing matches.
 
-Distances are measured row with row, as `Distance.paired` has them. Few are: a product of the two
-images' vectors bounds all others from below. To be fast it takes a part of each vector, the
-coordinates along the axes in which the vectors of the scene differ most, and the length of the
-rest: |a - b|^2 >= |a' - b'|^2 + (|a''| - |b''|)^2. What such bounds leave open is decided by the
-product of the whole vectors, and what rounding leaves open there by measuring.
+Distances are Euclidean ones for every descriptor, as in the official code. Those compared by angle
+are unit vectors, which have the same neighbours; bits are numbers 0 and 1, whose squared distance
+is Hamming's, so that 0.8 is 0.64 of differing bits.
+
+Distances are measured row with row, as `L2.paired` has them. Few are: a product of the two images'
+vectors bounds all others from below. To be fast it takes a part of each vector, the coordinates
+along the axes in which the vectors of the scene differ most, and the length of the rest:
+|a - b|^2 >= |a' - b'|^2 + (|a''| - |b''|)^2. What such bounds leave open is decided by the product
+of the whole vectors, and what rounding leaves open there by measuring.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Float32, Float64, Int, UInt32
+from jaxtyping import Float32, Float64, Int, UInt32
 
 from harness.distances import L2, Distance, chunks
-from harness.types import Rows, Vectors
+from harness.types import Vectors
 
 RATIO = 0.8
 LEAST = 15  # matches of two images; fewer are none
@@ -29,17 +32,10 @@ ENERGY = 0.95  # of the variance is in the coordinates that are compared first
 WORTH = 0.75  # of all coordinates: if more are needed, whole vectors are compared at once
 SAMPLE = 10_000  # vectors that tell the axes
 
-Numbers = Float32[np.ndarray, "_ dim"]
-Squares = Float[np.ndarray, " n"]
+Numbers = Float32[np.ndarray, "_ _"]
+Squares = Float64[np.ndarray, " _"]
+Some = Int[np.ndarray, " _"]
 Matches = UInt32[np.ndarray, "m 2"]
-
-# Every distance grows with the squared Euclidean one of some numbers, and only with it.
-FROM_SQUARES: dict[str, Callable[[Squares], Squares]] = {
-    "l2": np.sqrt,
-    "hamming": lambda squares: squares,  # of bits, as numbers 0 and 1
-    "angle": lambda squares: 2 * np.arcsin(np.minimum(np.sqrt(squares) / 2, 1)),
-}
-
 
 @dataclass(frozen=True, eq=False)
 class Axes:
@@ -92,7 +88,7 @@ def match(a: Vectors, b: Vectors, by: Axes) -> Matches:
         return np.empty((0, 2), np.uint32)
     numbers = by.numbers(np.concatenate([a, b]))
     first, whole = by.parts(numbers)
-    pair = _Pair(len(a), numbers, first, whole, L2.rounding(whole), FROM_SQUARES[by.distance.name])
+    pair = _Pair(len(a), numbers, first, whole, L2.rounding(whole))
     row, column = _mutual(pair, *_near(pair))
     found = np.stack([row, column], axis=1).astype(np.uint32)
     return found if len(found) >= LEAST else found[:0]
@@ -107,9 +103,8 @@ class _Pair:
     first: Numbers  # parts that are compared first
     whole: Numbers
     reach: float  # of the rounding of products
-    named: Callable[[Squares], Squares]
 
-    def measured(self, rows: Rows, columns: Rows) -> Squares:
+    def measured(self, rows: Some, columns: Some) -> Squares:
         """Squared distances of rows of the first image and rows of the second."""
         return L2.paired(self.numbers, rows, self.n + columns).astype(np.float64)
 
@@ -118,37 +113,37 @@ class _Pair:
 class _Nearest:
     """What the bounds propose for each row of the first image, and what they leave possible."""
 
-    column: Rows  # the nearest by its bound
+    column: Some  # the nearest by its bound
     square: Squares  # measured, to that column
     others: Squares  # by column: bound of the squares to all rows that it is not proposed to
 
 
-def _near(pair: _Pair) -> tuple[_Nearest, Rows, Rows, Squares]:
+def _near(pair: _Pair) -> tuple[_Nearest, Some, Some, Squares]:
     """Rows whose nearest is clearly nearer than the second, those columns, and the squares."""
     rows = np.arange(pair.n)
     columns, bound, others = _bounds(pair)
     square = pair.measured(rows, columns[0])
     second = np.where(np.isinf(bound[1]), np.inf, pair.measured(rows, columns[1]))
     farther = np.maximum(square, second)
-    clear = (square <= second) & (pair.named(square) <= RATIO * pair.named(bound[1]))
-    hopeless = (pair.named(bound[0]) > RATIO * pair.named(farther)) | (farther == 0)
+    clear = (square <= second) & (np.sqrt(square) <= RATIO * np.sqrt(bound[1]))
+    hopeless = (np.sqrt(bound[0]) > RATIO * np.sqrt(farther)) | (farther == 0)
     left = np.flatnonzero(~(clear | hopeless))
     row, column, close = _within(pair, left, slice(pair.n, None), farther[left])
     at = np.flatnonzero(np.diff(row, prepend=-1))  # the nearest of each row; next, the second
-    near = (close[at + 1] > 0) & (pair.named(close[at]) <= RATIO * pair.named(close[at + 1]))
+    near = (close[at + 1] > 0) & (np.sqrt(close[at]) <= RATIO * np.sqrt(close[at + 1]))
     at = at[near]
-    clear = np.flatnonzero(clear & (farther > 0))
+    sure = np.flatnonzero(clear & (farther > 0))
     return (
         _Nearest(columns[0], square, others),
-        np.concatenate([clear, left[row[at]]]),
-        np.concatenate([columns[0][clear], column[at]]),
-        np.concatenate([square[clear], close[at]]),
+        np.concatenate([sure, left[row[at]]]),
+        np.concatenate([columns[0][sure], column[at]]),
+        np.concatenate([square[sure], close[at]]),
     )
 
 
 def _mutual(
-    pair: _Pair, proposed: _Nearest, row: Rows, column: Rows, square: Squares
-) -> tuple[Rows, Rows]:
+    pair: _Pair, proposed: _Nearest, row: Some, column: Some, square: Squares
+) -> tuple[Some, Some]:
     """Those of some rows and columns, at these squares, where the row is nearest to the column."""
     order = np.lexsort((proposed.square, proposed.column))
     taken, at = np.unique(proposed.column[order], return_index=True)
@@ -188,7 +183,7 @@ def _bounds(
     return columns, least, others
 
 
-def _within(pair: _Pair, rows: Rows, others: slice, bound: Squares) -> tuple[Rows, Rows, Squares]:
+def _within(pair: _Pair, rows: Some, others: slice, bound: Squares) -> tuple[Some, Some, Squares]:
     """Which of the others lie within its bound of each row, the nearest first, and the squares."""
     propose = L2.propose(pair.whole[others])
     start, stop, _ = others.indices(len(pair.whole))

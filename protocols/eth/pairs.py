@@ -1,1 +1,95 @@
 """Which images of a scene are matched: all pairs, or in large scenes those that look alike."""
+
+import hashlib
+import json
+import logging
+from collections.abc import Sequence
+from importlib.metadata import version
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pycolmap
+
+from harness import atomic, home
+from protocols.colmap.mapping import quiet
+
+EXHAUSTIVE = 2000
+"""With as many images or more, each is matched with those that a vocabulary tree finds for it."""
+
+NEIGHBOURS = 100  # images found for each
+FEATURES = 2000  # SIFT features of an image, the largest, that it is found by
+WORDS = 16_384  # of the vocabulary
+LEARNED = 40  # features for each word that the vocabulary is learned from
+EMBEDDED = 64  # bits of COLMAP's Hamming embedding: it has no other
+
+Pairs = list[tuple[int, int]]
+
+log = logging.getLogger(__name__)
+
+
+def pairs(images: Path, names: Sequence[str], sha256: Sequence[str]) -> Pairs:
+    """The pairs of images to be matched, by number, the smaller first, in order.
+
+    In large scenes they are those of COLMAP's retrieval, by its SIFT features and a vocabulary tree
+    that it learns from a sample of them. So they are the same for every descriptor, float or
+    binary; the official pipeline retrieves by each descriptor itself, on a tree of other images.
+    What was found is kept in the cache, by the contents of the images.
+    """
+    if len(names) < EXHAUSTIVE:
+        return list(combinations(range(len(names)), 2))
+    settings = [NEIGHBOURS, FEATURES, WORDS, LEARNED, version("pycolmap")]
+    key = hashlib.sha256(json.dumps([settings, list(sha256)]).encode()).hexdigest()
+    folder = home.cache("pairs", key)
+    kept = folder / "pairs.json"
+    if not kept.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        with quiet():
+            found = _retrieved(images, names, folder)
+        atomic.write_text(kept, json.dumps(found))
+    return [(a, b) for a, b in json.loads(kept.read_text())]
+
+
+def _retrieved(images: Path, names: Sequence[str], folder: Path) -> Pairs:
+    """Interrupted, it goes on with the images that have no features yet."""
+    database = folder / "database.db"
+    if not (folder / "listed").is_file():
+        database.unlink(missing_ok=True)
+        pycolmap.Database.open(database).close()
+        pycolmap.import_images(database, images, pycolmap.CameraMode.AUTO, list(names))
+        atomic.write_text(folder / "listed", "")
+    extraction = pycolmap.FeatureExtractionOptions(use_gpu=False)
+    extraction.sift.max_num_features = FEATURES
+    log.info("features of %d images in %s, to find which look alike", len(names), images)
+    pycolmap.extract_features(
+        database, images, list(names), extraction_options=extraction, device=pycolmap.Device.cpu
+    )
+    with pycolmap.Database.open(database) as opened:
+        number = {name: row for row, name in enumerate(names)}
+        rows = {image.image_id: number[image.name] for image in opened.read_all_images()}
+        options = pycolmap.VocabTreePairingOptions(
+            num_images=NEIGHBOURS + 1,  # itself is among them
+            vocab_tree_path=_vocabulary(opened, list(rows), folder / "tree.bin"),
+        )
+        found = pycolmap.VocabTreePairGenerator(options, opened).all_pairs()
+    pairs = {(min(rows[a], rows[b]), max(rows[a], rows[b])) for a, b in found if a != b}
+    return sorted(pairs)
+
+
+def _vocabulary(database: pycolmap.Database, ids: Sequence[int], file: Path) -> Path:
+    most = -(-WORDS * LEARNED // len(ids))  # features of each image
+    some = []
+    for image in ids:
+        features = database.read_descriptors(image).data
+        some.append(features[:: -(-len(features) // most) or 1].astype(np.float32))
+    learned = np.concatenate(some)
+    options = pycolmap.VisualIndex.BuildOptions(
+        num_visual_words=max(1, min(WORDS, len(learned) // LEARNED))
+    )
+    index = pycolmap.VisualIndex.create(learned.shape[1], EMBEDDED)
+    index.build(
+        options,
+        pycolmap.FeatureDescriptorsFloat(type=pycolmap.FeatureExtractorType.SIFT, data=learned),
+    )
+    index.write(file)
+    return file

@@ -8,6 +8,7 @@
                             sets that are made here; or else nobody knows
 """
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,6 +58,7 @@ class Scene:
     points: tuple[Int[np.ndarray, " n"], ...] | None  # which they are, where that is known
     cameras: truth.Cameras | None  # where they are known
     database: Path | None  # with images and cameras
+    evidence: str  # sha256 of the files of cameras
 
     def __len__(self) -> int:
         """Images."""
@@ -136,10 +138,10 @@ def _open(folder: Path, name: str, source: str) -> Scene:
     points = None
     if source == OFFICIAL and (folder / POINTS).is_dir():
         points = tuple(read_points(folder / POINTS / f"{file}.bin") for file in names)
-        for file, own, known in zip(names, frames, points, strict=True):
-            if len(own) != len(known):
+        for file, own, point in zip(names, frames, points, strict=True):
+            if len(own) != len(point):
                 raise ValueError(
-                    f"{folder}: {file} has {len(own)} keypoints and {len(known)} points: write"
+                    f"{folder}: {file} has {len(own)} keypoints and {len(point)} points: write"
                     f" {POINTS}/{file}.bin again, or move {POINTS} away"
                 )
     known = folder / truth.FOLDER
@@ -152,7 +154,13 @@ def _open(folder: Path, name: str, source: str) -> Scene:
         points=points,
         cameras=truth.read(known, names) if known.is_dir() else None,
         database=database if database.is_file() else None,
+        evidence=_hash([database, *sorted(known.rglob("*.camera"))]),
     )
+
+
+def _hash(files: Sequence[Path]) -> str:
+    contents = [f"{file.name} {photographs.sha256(file)}" for file in files if file.is_file()]
+    return hashlib.sha256("\n".join(contents).encode()).hexdigest()
 
 
 def _name(root: Path, scenes: Sequence[Scene], sources: Sequence[str]) -> str:

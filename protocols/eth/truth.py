@@ -8,10 +8,11 @@ world: its columns are the camera's axes.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pycolmap
-from jaxtyping import Float64
+from jaxtyping import Float64, Int
 
 FOLDER = "gt_dense_cameras"
 NUMBERS = 9 + 3 + 9 + 3 + 2
@@ -30,6 +31,7 @@ class Cameras:
     """Cameras of images, in their order."""
 
     intrinsics: Matrices  # K; the centre of the first pixel is (0, 0)
+    size: Int[np.ndarray, "n 2"]  # width and height of the image
     rotation: Matrices  # from the camera to the world
     centre: Places  # in the world
 
@@ -50,8 +52,8 @@ def errors(
     """`position_error_m` and `rotation_error_deg`: means over the registered images.
 
     The model is laid on the known centres by the similarity of least squares, over the cameras that
-    RANSAC keeps; rotations have no say in it. Metres are the units of the known cameras. Nothing is defined for
-    fewer than three images, or for centres in one line.
+    RANSAC keeps; rotations have no say in it. Metres are the units of the known cameras. Nothing is
+    defined for fewer than three images, or for centres in one line.
 
     Args:
         model: what was reconstructed.
@@ -68,11 +70,11 @@ def errors(
     images = [poses[names[row]] for row in rows]
     found = np.array([image.projection_center() for image in images])
     options = pycolmap.RANSACOptions(max_error=NEAR * spread[0], random_seed=seed)
-    robust = pycolmap.estimate_sim3d_robust(found, centre, options)
-    if robust is None:
+    robust: Any = pycolmap.estimate_sim3d_robust(found, centre, options)  # a dict, or None
+    near = robust["inlier_mask"] if robust else []
+    world_from_model = pycolmap.estimate_sim3d(found[near], centre[near]) if robust else None
+    if world_from_model is None:
         return {}
-    near = robust["inlier_mask"]
-    world_from_model = pycolmap.estimate_sim3d(found[near], centre[near])
     turn = world_from_model.rotation.matrix()
     placed = world_from_model.scale * found @ turn.T + world_from_model.translation
     off = np.array(
@@ -94,7 +96,7 @@ def angles(rotations: Matrices) -> Float64[np.ndarray, " n"]:
     return np.arctan2(sine, (np.trace(rotations, axis1=1, axis2=2) - 1) / 2)
 
 
-def _read(file: Path) -> tuple[Matrix, Matrix, Float64[np.ndarray, "3"]]:
+def _read(file: Path) -> tuple[Matrix, Int[np.ndarray, "2"], Matrix, Float64[np.ndarray, "3"]]:
     remedy = f"{NUMBERS} numbers are wanted: K, distortion, rotation, centre, width and height"
     try:
         numbers = np.array([float(word) for word in file.read_text("utf-8").split()])
@@ -112,4 +114,4 @@ def _read(file: Path) -> tuple[Matrix, Matrix, Float64[np.ndarray, "3"]]:
     off = np.abs(rotation @ rotation.T - np.eye(3)).max()
     if off > ORTHONORMAL or np.linalg.det(rotation) < 0:
         raise ValueError(f"{file}: numbers 13 to 21 are no rotation: {remedy}")
-    return intrinsics, rotation, numbers[21:24]
+    return intrinsics, numbers[24:].astype(np.intp), rotation, numbers[21:24]

@@ -9,6 +9,8 @@ At strength 0 half a side is six times the detected scale, as in scenes that are
 photographs; see `protocols.phototour.build`. Scales are 1.6 pixels and more. A patch never shows
 what lies beyond the border of its image. Images that are the same byte for byte are used once, and
 points whose squares overlap much become one: training would learn that the same is not the same.
+For that reason give images of different things. Photographs of one place show its points again and
+again, and each time as another one.
 
 In `interest.txt` are the number of a patch's image, so that samplers find others of the same image,
 and its own x, y, direction in radians and binary logarithm of the scale, as a detector would have
@@ -26,9 +28,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
-from itertools import count
 from pathlib import Path
-from threading import Lock
 
 import cv2
 import numpy as np
@@ -208,25 +208,25 @@ def _shots(
     progress: Callable[[int, int], None] | None,
 ) -> tuple[dict[str, Shot], dict[str, str]]:
     """What became of each image: its patches, or why there are none."""
-    first = {sha: one for one, sha in reversed(list(hashes.items()))}
-    done, one_at_a_time = count(1), Lock()
-
-    def attempt(one: str) -> Shot | str:
-        sha = hashes[one]
-        try:
-            made = make(images / one, sha) if first[sha] == one else f"the same as {first[sha]}"
-        except UselessImageError as error:
-            made = str(error)
-        if progress:
-            with one_at_a_time:
-                progress(next(done), len(hashes))
-        return made
-
-    found = dict(zip(hashes, parallel.each(attempt, hashes), strict=True))
-    left_out = {one: made for one, made in found.items() if isinstance(made, str)}
+    first: dict[str, str] = {}
+    for one, sha in hashes.items():
+        first.setdefault(sha, one)
+    asked = [(images / one, sha) for sha, one in first.items()]
+    made = parallel.each_apart(partial(_attempt, make), asked, progress)
+    found = dict(zip(first.values(), made, strict=True))
+    same = {one: f"the same as {first[sha]}" for one, sha in hashes.items()}
+    outcome = {one: found.get(one, same[one]) for one in hashes}
+    left_out = {one: why for one, why in outcome.items() if isinstance(why, str)}
     if left_out:
-        log.warning("%d of %d images left out%s", len(left_out), len(found), _some(left_out))
-    return {one: made for one, made in found.items() if isinstance(made, Shot)}, left_out
+        log.warning("%d of %d images left out%s", len(left_out), len(hashes), _some(left_out))
+    return {one: shot for one, shot in outcome.items() if isinstance(shot, Shot)}, left_out
+
+
+def _attempt(make: Callable[[Path, str], Shot], image: tuple[Path, str]) -> Shot | str:
+    try:
+        return make(*image)
+    except UselessImageError as error:
+        return str(error)
 
 
 def _lists(

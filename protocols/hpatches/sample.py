@@ -92,7 +92,7 @@ def make(folder: Path) -> None:
     """Write the set into a folder."""
     regions = {}
     for name, file in SEQUENCES.items():
-        images, from_first = _sequence(name, photograph(file, "hpatches-sample"))
+        images, from_first = sequence(name, photograph(file, "hpatches-sample"))
         shapes = [image.shape for image in images]
         chosen, tally = select(
             name, images[0], shapes=shapes, from_first=from_first, seed=VERSION, most=PATCHES
@@ -109,7 +109,7 @@ def make(folder: Path) -> None:
     tasks.make(folder)
 
 
-def _sequence(
+def sequence(
     name: str, photograph: UInt8[np.ndarray, "height width"]
 ) -> tuple[list[UInt8[np.ndarray, "_ _"]], list[Homography]]:
     """Six images and the maps to them from the first, which is the photograph."""

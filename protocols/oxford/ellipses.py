@@ -123,7 +123,7 @@ class _Pairs:
 
 
 def _in_windows(a: Ellipses, b: Ellipses, radius: float | None) -> _Pairs:
-    """Pairs whose centres are not too far apart in the direction of x, in the order of a, then b."""
+    """Pairs whose centres are not too far apart along x and y; in the order of a, then b."""
     factor = 1.0 if radius is None else radius / a.radius
     reach = np.minimum(REACH * factor * a.box[:, 0], FAR * a.radius)
     order = np.argsort(b.centre[:, 0], kind="stable")
@@ -182,7 +182,9 @@ def _inverse(shape: Float64[np.ndarray, "n 2 2"]) -> Float64[np.ndarray, "n 2 2"
 
 
 def _form(
-    shape: Float64[np.ndarray, "*n 2 2"], x: Float64[np.ndarray, "..."], y: Float64[np.ndarray, "..."]
+    shape: Float64[np.ndarray, "*n 2 2"],
+    x: Float64[np.ndarray, "..."],
+    y: Float64[np.ndarray, "..."],
 ) -> Float64[np.ndarray, "..."]:
     """The quadratic form of a symmetric matrix."""
     return shape[..., 0, 0] * x * x + 2 * shape[..., 0, 1] * x * y + shape[..., 1, 1] * y * y

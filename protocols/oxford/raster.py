@@ -54,7 +54,9 @@ def _box(
     forms: list[Form], offset: Float32[np.ndarray, "2 n"]
 ) -> tuple[Float32[np.ndarray, "2 n"], Float32[np.ndarray, "2 n"]]:
     """Whole pixels around both ellipses, from the centre of the first."""
-    first, second = (np.sqrt(form[[2, 0]] / (form[0] * form[2] - form[1] * form[1])) for form in forms)
+    first, second = (
+        np.sqrt(form[[2, 0]] / (form[0] * form[2] - form[1] * form[1])) for form in forms
+    )
     return (
         np.floor(np.minimum(-first, offset - second)),
         np.ceil(np.maximum(first, offset + second)),

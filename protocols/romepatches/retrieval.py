@@ -17,7 +17,13 @@ import numpy as np
 from jaxtyping import Float
 
 from harness import Descriptions, Protocol, Scores, parallel
-from harness.metrics import Ranking, count_below, rank_counted, trapezoid_average_precision
+from harness.metrics import (
+    Ranking,
+    count_below,
+    rank_counted,
+    step_average_precision,
+    trapezoid_average_precision,
+)
 from harness.statistics import interval_of_mean
 from protocols.romepatches.reader import Half, RomePatches, open_set
 
@@ -35,45 +41,6 @@ def trapezoid(*, data: Path | None = None) -> Protocol:
 def step(*, data: Path | None = None) -> Protocol:
     """Mean over queries of average precision (step sum): `{train,test}/map`."""
     return _protocol("romepatches+step-ap", step_average_precision, data)
-
-
-def step_average_precision(
-    ranking: Ranking,
-) -> Float[np.ndarray, "*rankings"] | float:
-    """Area under the precision-recall steps, not interpolated: the mean over all orders of ties.
-
-    In [0, 1]. Without ties it is what `harness.metrics.average_precision` is; with ties that gives
-    a group of them one threshold, and so a constant distance less than random ones score where
-    matches are few.
-
-    Raises:
-        ValueError: if matches are certain only to a chance (`squared_hits`): the order of such ties
-            is not followed here.
-
-    Example:
-        >>> from harness.metrics import rank
-        >>> ranking = rank(np.array([True, False, True]), np.array([0.1, 0.2, 0.3]))
-        >>> round(float(step_average_precision(ranking)), 4)  # (1 + 2/3) / 2
-        0.8333
-        >>> ranking = rank(np.array([True, False]), np.array([0.1, 0.1]))
-        >>> float(step_average_precision(ranking))  # (1 + 1/2) / 2
-        0.75
-    """
-    if ranking.squared_hits is not None:
-        raise ValueError(
-            "the ranking has hits by chance (squared_hits); the step sum is of whole matches only"
-        )
-    hits, size, before = ranking.hits, ranking.size, ranking.before
-    found = np.cumsum(hits, axis=-1) - hits
-    last = int((before + size).max(initial=0))
-    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, last + 1))])
-    # A match stands at place i = 1..size of its group equally often, and before it stand
-    # (hits - 1) (i - 1) / (size - 1) others of the group on average.
-    inverse = harmonic[(before + size).astype(np.intp)] - harmonic[before.astype(np.intp)]
-    weighted = size - (before + 1) * inverse  # sum of (i - 1) / (before + i)
-    others = np.maximum(hits - 1, 0) / np.maximum(size - 1, 1)
-    gain = hits * ((found + 1) * inverse + others * weighted) / np.maximum(size, 1)
-    return gain.sum(axis=-1) / ranking.matches
 
 
 def _protocol(name: str, precision: Precision, data: Path | None) -> Protocol:

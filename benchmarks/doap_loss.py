@@ -1,0 +1,69 @@
+"""Memory and time of DOAP's loss, forward and backward, beside the tensor of all pairs and bins.
+
+    python benchmarks/doap_loss.py [--patches 4096] [--bins 25 | --bits 256] [--plain] [--device D]
+
+Peak memory is the process's on a CPU, torch's own included and told beside it; on CUDA it is what
+torch allocates. `--plain` computes the same loss through the tensor of queries x patches x bins.
+"""
+
+import argparse
+import resource
+import time
+
+import torch
+
+from zoo.doap import Bins, average_precision, closed_form, euclidean, hamming
+
+
+def plain(vectors: torch.Tensor, point: torch.Tensor, bins: Bins) -> torch.Tensor:
+    place = bins.place(vectors @ vectors.T).clamp(0, bins.last)
+    middle = torch.arange(bins.last + 1, device=place.device)
+    share = (1 - (place[..., None] - middle).abs()).relu()
+    other = ~torch.eye(len(point), dtype=torch.bool, device=place.device)
+    match = (point[:, None] == point) & other
+    return closed_form((share * match[..., None]).sum(1), (share * other[..., None]).sum(1))
+
+
+def mebibytes(device: str) -> float:
+    if device == "cuda":
+        return torch.cuda.max_memory_allocated() / 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--patches", type=int, default=4096)
+    parser.add_argument("--bins", type=int, default=25)
+    parser.add_argument("--bits", type=int)
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--plain", action="store_true")
+    given = parser.parse_args()
+    dim = given.bits or 128
+    bins = hamming(dim) if given.bits else euclidean(given.bins)
+    loss = plain if given.plain else average_precision
+    random = torch.Generator().manual_seed(0)
+
+    def run(n: int) -> tuple[float, float, float]:
+        x = torch.randn(n, dim, generator=random)
+        x = (x.tanh() if given.bits else x / x.norm(dim=1, keepdim=True)).to(given.device)
+        x.requires_grad_()
+        point = torch.arange(n, device=given.device) // 4
+        began = time.perf_counter()
+        value = 1 - loss(x, point, bins).mean()
+        found = float(value.detach())  # waits for the device
+        forward = time.perf_counter()
+        value.backward()
+        assert x.grad is not None and float(x.grad.norm()) > 0
+        return found, forward - began, time.perf_counter() - forward
+
+    run(64)
+    before = mebibytes(given.device)
+    found, forward, backward = run(given.patches)
+    peak = mebibytes(given.device)
+    print(f"M = {given.patches}, b = {bins.last}, {given.device}: 1 - mean AP = {found:.6f}")
+    print(f"forward {forward:.3f} s, backward {backward:.3f} s")
+    print(f"peak {peak:.0f} MiB, of which {before:.0f} MiB were there before")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+"""Average precision of matching the regions of image 1 with those of each other image."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from harness import Descriptions, Protocol, Quantity, Scores, parallel
+from harness.distances import Distance
+from harness.metrics import (
+    Ranking,
+    average_precision,
+    rank_uncertain,
+    step_average_precision,
+    trapezoid_average_precision,
+)
+from harness.statistics import interval_of_mean
+from harness.types import Vectors
+from protocols.oxford import matching
+from protocols.oxford.ellipses import exact_overlap
+from protocols.oxford.raster import raster_overlap
+from protocols.oxford.reader import EIGHT, SIX, Oxford, Plane, open_set
+from protocols.oxford.sample import sample
+from protocols.oxford.truth import MAGNIFICATION, Truth
+
+VERSION = 1  # raised whenever a number could change
+FEATURES = 3000  # regions of an image
+MEASURES = {"raster": raster_overlap, "exact": exact_overlap}
+STRATEGIES = {
+    "greedy": matching.greedy,
+    "nearest": matching.nearest,
+    "mutual": matching.mutual,
+    "ratio": matching.ratio,
+}
+QUANTITIES = {"correct": Quantity(0), "correspondences": Quantity(0)}
+
+
+def oxford(
+    *,
+    data: Path | None = None,
+    frames: Path | None = None,
+    features: int | None = FEATURES,
+    magnification: float = MAGNIFICATION,
+    matching: Literal["greedy", "nearest", "mutual", "ratio", "threshold"] = "greedy",
+    overlap: Literal["raster", "exact"] = "raster",
+    allow_partial: bool = False,
+) -> Protocol:
+    """Mean over pairs of images of average precision (step sum): `map` of the papers' sequences.
+
+    Those are six; `map8` is of all eight, `<sequence>/map` of each. Of other sets, `map` is of all
+    sequences. Regions of image 1 are matched with those of images 2 to 6 one to one, nearest first
+    (VLB's "nn", not mutual neighbours); a match is right if the regions overlap by more than a
+    half. On the same regions and vectors all numbers are those of VLB (lenck/vlb), to six digits.
+
+    Args:
+        data: folder of sequences; the sample where None.
+        frames: folder of regions to be used instead of our own detector's.
+        features: most regions of an image, the strongest; none: all that a folder has.
+        magnification: half a side of a patch, in radii of its region.
+        matching: "nearest" is the plain neighbour of each region of image 1, "mutual" keeps those
+            that are each other's, "ratio" ranks the plain ones by Lowe's ratio, "threshold" accepts
+            every pair under one (VLB's, too). All but greedy add themselves to the name.
+        overlap: "exact" is the area itself, "raster" VLB's count of points; exact adds itself to
+            the name.
+        allow_partial: score what is there where published sequences are missing.
+    """
+    opened = open_set(
+        sample() if data is None else data,
+        frames=frames,
+        features=features,
+        magnification=magnification,
+        measure=MEASURES[overlap],
+        allow_partial=allow_partial,
+    )
+
+    def score(described: Descriptions) -> Scores:
+        return _score(opened, described, matching)
+
+    return Protocol(
+        "oxford"
+        + f"+{matching}" * (matching != "greedy")
+        + "+exact-overlap" * (overlap == "exact"),
+        VERSION,
+        opened.dataset,
+        score,
+        headline="map",
+        quantities=QUANTITIES,
+    )
+
+
+def _score(opened: Oxford, described: Descriptions, strategy: str) -> Scores:
+    pairs = [(plane, k) for plane in opened.planes for k in range(1, len(plane.rows))]
+
+    def one(pair: tuple[Plane, int]) -> dict[str, float]:
+        plane, k = pair
+        a, b = (described.vectors[plane.rows[i]] for i in (0, k))
+        return pair_scores(described.distance, a, b, plane.truths[k - 1], strategy)
+
+    found = parallel.each(one, pairs)
+    scenes: dict[str, dict[str, float]] = {plane.name: {} for plane in opened.planes}
+    for (plane, k), own in zip(pairs, found, strict=True):
+        scenes[plane.name] |= {f"1-{k + 1}/{name}": value for name, value in own.items()}
+    each = {
+        name: [value for score, value in own.items() if score.endswith("/ap")]
+        for name, own in scenes.items()
+    }
+    maps = {name: float(np.mean(aps)) for name, aps in each.items()}
+    groups = {"map": SIX, "map8": EIGHT} if set(SIX) <= set(maps) else {"map": tuple(maps)}
+    whole = {name: [maps[s] for s in of] for name, of in groups.items() if set(of) <= set(maps)}
+    values = {f"{name}/map": value for name, value in maps.items()}
+    values |= {name: float(np.mean(some)) for name, some in whole.items()}
+    intervals = {f"{name}/map": interval_of_mean(aps) for name, aps in each.items()}
+    intervals |= {name: interval_of_mean(some) for name, some in whole.items()}
+    return Scores(
+        values, scenes, {name: bounds for name, bounds in intervals.items() if bounds is not None}
+    )
+
+
+def pair_scores(
+    distance: Distance, a: Vectors, b: Vectors, truth: Truth, strategy: str
+) -> dict[str, float]:
+    """Scores of two images, from the vectors of their regions.
+
+    `ap`, the step sum, and `auc`, the trapezoid, as VLB has both; `correct` matches and all
+    `correspondences` there are to find. A greedy match may be right and not the assigned one: there
+    may be more correct ones than correspondences, and then ap is above 1.
+    """
+    if strategy == "threshold":
+        ranking = _all_pairs(distance, a, b, truth)
+        return {"ap": float(average_precision(ranking)), "correspondences": float(len(truth.a))}
+    matches = STRATEGIES[strategy](distance, a, b)
+    right = truth.holds(matches)
+    one_to_one = strategy in ("greedy", "mutual")
+    total = len(truth.assigned) if one_to_one else len(np.unique(truth.a))
+    ranked = rank_uncertain(right.astype(float), matches.distance.astype(float), total)
+    ranking = replace(ranked, squared_hits=None)  # each is right or wrong
+    return {
+        "ap": float(step_average_precision(ranking)),
+        "auc": float(trapezoid_average_precision(ranking)),
+        "correct": float(np.count_nonzero(right)),
+        "correspondences": float(total),
+    }
+
+
+def _all_pairs(distance: Distance, a: Vectors, b: Vectors, truth: Truth) -> Ranking:
+    """All pairs of regions by distance; those that tie are accepted together."""
+    value, below, upto = matching.count_nearer(distance, a, b, truth.a, truth.b)
+    first = np.flatnonzero(np.diff(value, prepend=-np.inf))
+    hits = np.diff(first, append=len(value)).astype(float)
+    return Ranking(
+        hits,
+        (upto - below)[first].astype(float),
+        below[first].astype(float),
+        float(len(value)),
+        float(len(a) * len(b)),
+    )

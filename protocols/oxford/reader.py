@@ -1,0 +1,238 @@
+"""The Oxford sequences as one data set: regions of every image, patches, and what is the same.
+
+A set is called `oxford` if it holds the eight published sequences with the strongest 3,000 regions
+of our own Harris-Affine detector in each image; `oxford-six` if it lacks bark and trees, as papers
+do. Regions from a folder add its name, as in `oxford-six+vlfeat_frames`; another magnification adds
+itself. How many regions an image may have is the split's name. Other sequences are named by their
+folder.
+"""
+
+import hashlib
+import logging
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int
+
+from harness import Block, Dataset, home, parallel, registry
+from harness.cache import VectorCache
+from harness.types import Patches
+from protocols.images.affine import AffineFrames, affine_patches
+from protocols.images.sequences import IMAGES, Sequence, find, read_grey
+from protocols.naming import after_folder, granted, plain
+from protocols.oxford import regions
+from protocols.oxford.ellipses import Measure
+from protocols.oxford.truth import MAGNIFICATION, Truth, correspondences
+
+log = logging.getLogger(__name__)
+
+SIX = ("graf", "bikes", "ubc", "leuven", "boat", "wall")  # of the papers
+EIGHT = (*SIX, "bark", "trees")
+PUBLISHED = {  # how the sha256 begins of what `_outline` says
+    "bark": "21f35254b40aaf9d",
+    "bikes": "961e1601e0f0c25f",
+    "boat": "57b0c3cb318f2752",
+    "graf": "7b9d102f5e9f25e6",
+    "leuven": "023e6ad97cab2a8e",
+    "trees": "e68ffb9ccc366a3d",
+    "ubc": "86b6999d9636c887",
+    "wall": "11a31565da4e5a4f",
+}
+SIDE = 65  # pixels of a patch
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """A sequence: six images of a plane, and what image 1 shares with each of the others."""
+
+    name: str
+    files: tuple[Path, ...]
+    frames: tuple[AffineFrames, ...]
+    truths: tuple[Truth, ...]  # with images 2 to 6
+    rows: tuple[slice, ...]  # of the patches of each image
+
+
+@dataclass(frozen=True, eq=False)
+class Oxford:
+    """An opened set."""
+
+    dataset: Dataset
+    planes: tuple[Plane, ...]  # in the order of their names
+
+
+def open_set(
+    root: Path,
+    *,
+    frames: Path | None,
+    features: int | None,
+    magnification: float,
+    measure: Measure,
+    allow_partial: bool,
+) -> Oxford:
+    """Read a set, find its regions, and which of them are the same.
+
+    Args:
+        root: folder of the sequences.
+        frames: folder of regions, as `regions` reads them; detected where None.
+        features: most regions of an image, the strongest; None: all of a folder.
+        magnification: half a side of a patch, in radii of its region.
+        measure: of overlap.
+        allow_partial: take what is there of the published sequences.
+
+    Raises:
+        ValueError: if a file is missing or malformed, or two images have nothing in common; names
+            the file, or the images.
+    """
+    found, _ = find(root)
+    sequences = _with_regions(sorted(found, key=lambda one: one.folder), frames)
+    base, complete = _name(root, sequences, allow_partial)
+    places = [(sequence, k) for sequence in sequences for k in range(IMAGES)]
+    log.info("finding the regions of %d images", len(places))
+    every = parallel.each(partial(_regions, frames=frames, features=features), places)
+    log.info("cutting out %d patches", sum(len(one) for one in every))
+    blocks = parallel.each(
+        partial(_block, magnification=magnification), zip(places, every, strict=True)
+    )
+    planes = _planes(sequences, every, measure)
+    name = base if frames is None else f"{base}+{plain(frames)}"
+    name += f"+magnification{magnification:g}" * (magnification != MAGNIFICATION)
+    dataset = Dataset(
+        name=name + "+partial" * (not complete),
+        split=str(features or "all"),
+        blocks=tuple(blocks),
+        point=_points(planes),
+        image=np.repeat(np.arange(len(every)), [len(one) for one in every]),
+        truth=hashlib.sha256("\n".join(map(_outline, sequences)).encode()).hexdigest(),
+        sources=frozenset(f"{base.partition('-six')[0]}/{plane.name}" for plane in planes),
+        complete=complete,
+    )
+    return Oxford(dataset, planes)
+
+
+def _with_regions(sequences: list[Sequence], frames: Path | None) -> list[Sequence]:
+    """Those that a folder of regions knows."""
+    if frames is None:
+        return sequences
+    known = [one for one in sequences if regions.has_files(frames, one.folder)]
+    if not known:
+        raise ValueError(
+            f"{frames} has regions of none of {', '.join(one.folder for one in sequences)}:"
+            f" {sequences[0].folder}.npz is wanted, or a folder {sequences[0].folder}"
+        )
+    for one in sequences:
+        if one not in known:
+            log.warning("passed over: %s, of which %s has no regions", one.folder, frames)
+    return known
+
+
+def _name(root: Path, sequences: list[Sequence], allow_partial: bool) -> tuple[str, bool]:
+    """The name of a set's sequences, and whether none is missing."""
+    if (root / "dataset.json").is_file():
+        return granted(root / "dataset.json", "oxford-sample")[0], True
+    names = {one.folder for one in sequences}
+    if not all(_is_published(one) for one in sequences):
+        return after_folder("oxford", root, "oxford-sample", "oxford-six"), True
+    for name, wanted in (("oxford", EIGHT), ("oxford-six", SIX)):
+        if names == set(wanted):
+            return name, True
+    if not allow_partial:
+        missing = ", ".join(one for one in SIX if one not in names) or "one of bark and trees"
+        raise ValueError(
+            f"of the published sequences, {missing} is missing; add what is, or give"
+            " --allow-partial to have the others scored, which enter no leaderboard"
+        )
+    return "oxford", False
+
+
+def _is_published(sequence: Sequence) -> bool:
+    digest = hashlib.sha256(_outline(sequence).encode()).hexdigest()
+    return digest[:16] == PUBLISHED.get(sequence.folder)
+
+
+def _outline(sequence: Sequence) -> str:
+    """The sizes of a sequence's images and its homographies."""
+    numbers = " ".join(f"{value:.9g}" for h in sequence.from_first for value in h.ravel())
+    return f"{sequence.shapes} {numbers}"
+
+
+def _regions(
+    place: tuple[Sequence, int], *, frames: Path | None, features: int | None
+) -> AffineFrames:
+    sequence, k = place
+    if frames is None:
+        if features is None:
+            raise ValueError(
+                "features=none asks for all regions, and a detector has no end: give a number"
+            )
+        found = regions.detected(sequence.files[k], sequence.sha256[k], features)
+    else:
+        found = regions.read(frames, sequence.folder, k + 1, sequence.files[k])
+    if not len(found):
+        raise ValueError(f"{sequence.files[k]} has no regions: leave the sequence out")
+    return regions.chosen(found, features)
+
+
+def _block(one: tuple[tuple[Sequence, int], AffineFrames], *, magnification: float) -> Block:
+    """The patches of one image; their hash is kept in the cache by all that they are made from."""
+    (sequence, k), frames = one
+
+    def read() -> Patches:
+        image = read_grey(sequence.files[k]).astype(np.float32)
+        return affine_patches(image, frames, extent=magnification, side=SIDE)
+
+    cache = VectorCache(home.cache("regions"))
+    origin = {
+        "image": sequence.sha256[k],
+        "regions": hashlib.sha256(regions.table(frames).tobytes()).hexdigest(),
+        "magnification": repr(magnification),
+        "side": str(SIDE),
+        "code": registry.code_sha256(affine_patches.__module__),
+    }
+    digest = cache.read(origin)
+    if digest is None:
+        digest = np.frombuffer(hashlib.sha256(read().tobytes()).digest(), np.uint8)[None]
+        cache.write(origin, digest)
+    return Block(f"{sequence.folder}/img{k + 1}", len(frames), digest.tobytes().hex(), read)
+
+
+def _planes(
+    sequences: list[Sequence], every: list[AffineFrames], measure: Measure
+) -> tuple[Plane, ...]:
+    ends = np.cumsum([0, *(len(one) for one in every)]).tolist()
+    log.info("comparing regions")
+
+    def truth(place: tuple[int, int]) -> Truth:
+        i, k = place
+        sequence, first, other = sequences[i], every[i * IMAGES], every[i * IMAGES + k]
+        found = correspondences(first, other, sequence.from_first[k], measure)
+        if not len(found.a):
+            raise ValueError(
+                f"no region of {sequence.files[0]} corresponds to one of {sequence.files[k].name}:"
+                " nothing can be scored; take more regions, or leave the sequence out"
+            )
+        return found
+
+    pairs = [(i, k) for i in range(len(sequences)) for k in range(1, IMAGES)]
+    truths = parallel.each(truth, pairs)
+    return tuple(
+        Plane(
+            sequence.folder,
+            sequence.files,
+            tuple(every[i * IMAGES : (i + 1) * IMAGES]),
+            tuple(truths[i * (IMAGES - 1) : (i + 1) * (IMAGES - 1)]),
+            tuple(slice(ends[j], ends[j + 1]) for j in range(i * IMAGES, (i + 1) * IMAGES)),
+        )
+        for i, sequence in enumerate(sequences)
+    )
+
+
+def _points(planes: tuple[Plane, ...]) -> Int[np.ndarray, " n"]:
+    """A region of image 1 and those that it is assigned in the others are one point."""
+    point = np.arange(planes[-1].rows[-1].stop)
+    for plane in planes:
+        for truth, rows in zip(plane.truths, plane.rows[1:], strict=True):
+            a, b = truth.a[truth.assigned], truth.b[truth.assigned]
+            point[rows.start + b] = plane.rows[0].start + a
+    return point

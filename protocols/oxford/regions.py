@@ -1,0 +1,129 @@
+"""The regions of an image: found by Harris-Affine, or read from files that other detectors wrote.
+
+Files of a sequence are `<sequence>.npz` with arrays `img1` to `img6`, a row a region: x, y, a11,
+a21, a12, a22 as VLFeat has them, where the first pixel's centre is (1, 1); or `<sequence>/img1.*`
+to `img6.*` in the text form of Oxford's detectors, where it is (0, 0): a length and the number of
+regions, then x, y, a, b, c of a x^2 + 2 b x y + c y^2 = 1 around the centre, and what else the row
+may hold. The latter have no direction and get the main one of the image there.
+"""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float64
+
+from harness import home, registry
+from harness.cache import VectorCache
+from protocols.images.affine import AffineFrames
+from protocols.images.harris_affine import harris_affine, oriented
+from protocols.images.sequences import ENDINGS, OTHER_ENDINGS, read_grey
+
+
+def detected(image: Path, sha256: str, most: int) -> AffineFrames:
+    """The strongest Harris-Affine regions of an image; kept in the cache, by its contents."""
+    cache = VectorCache(home.cache("regions"))
+    origin = {
+        "image": sha256,
+        "most": str(most),
+        "code": registry.code_sha256(harris_affine.__module__),
+    }
+    rows = cache.read(origin)
+    if rows is None:
+        rows = table(harris_affine(read_grey(image), most))
+        cache.write(origin, rows)
+    return _frames(rows)
+
+
+def has_files(folder: Path, sequence: str) -> bool:
+    """Whether a folder of regions has any of a sequence."""
+    return (folder / f"{sequence}.npz").is_file() or (folder / sequence).is_dir()
+
+
+def read(folder: Path, sequence: str, number: int, image: Path) -> AffineFrames:
+    """The regions of one image as files have them, in their order.
+
+    Raises:
+        ValueError: if a file is missing or malformed; names it.
+    """
+    arrays = folder / f"{sequence}.npz"
+    if arrays.is_file():
+        return _of_vlfeat(arrays, f"img{number}")
+    found = [
+        file
+        for file in sorted((folder / sequence).glob(f"img{number}.*"))
+        if file.suffix.lower() not in ENDINGS + OTHER_ENDINGS
+    ]
+    if len(found) != 1:
+        raise ValueError(
+            f"{folder / sequence} has {len(found)} files of regions called img{number}.*; one is"
+            f" wanted, or {arrays.name} with all of the sequence beside that folder"
+        )
+    return oriented(read_grey(image), _of_oxford(found[0]))
+
+
+def _of_vlfeat(file: Path, name: str) -> AffineFrames:
+    remedy = "rows of x, y, a11, a21, a12, a22 are wanted, 1-based"
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            rows = arrays[name].astype(np.float64)
+    except (KeyError, ValueError, OSError) as error:
+        raise ValueError(f"{file} has no array {name} ({error}): {remedy}") from error
+    if rows.ndim != 2 or rows.shape[1] != 6:
+        raise ValueError(f"{file}: {name} has the shape {rows.shape}: {remedy}")
+    x, y, a11, a21, a12, a22 = rows.T
+    matrix = np.stack([a11, a12, a21, a22], axis=1).reshape(-1, 2, 2)
+    return _checked(AffineFrames(x - 1, y - 1, matrix, np.zeros(len(x))), f"{file}: {name}")
+
+
+def _of_oxford(file: Path) -> AffineFrames:
+    remedy = "a length, a number of regions, and as many rows of x, y, a, b, c are wanted"
+    try:
+        _, count, *lines = [line for line in file.read_text("utf-8").splitlines() if line.strip()]
+        rows = np.array([[float(word) for word in line.split()[:5]] for line in lines])
+        if rows.shape != (int(count), 5):
+            raise ValueError(f"{count.strip()} regions are announced, there are {len(rows)} rows")
+    except ValueError as error:
+        raise ValueError(f"{file} can't be read as regions ({error}): {remedy}") from error
+    x, y, a, b, c = rows.T.copy()
+    matrix = np.zeros((len(x), 2, 2))
+    with np.errstate(divide="ignore", invalid="ignore"):  # of what is no ellipse
+        # The root of the inverse form that leaves what is upright upright.
+        wide = np.sqrt(c / (a * c - b * b))
+        matrix[:, 0, 0], matrix[:, 1, 0] = wide, -b * wide / c
+        matrix[:, 1, 1] = 1 / np.sqrt(c)
+    return _checked(AffineFrames(x, y, matrix, np.zeros(len(x))), str(file))
+
+
+def _checked(frames: AffineFrames, what: str) -> AffineFrames:
+    sound = np.isfinite(table(frames)).all(axis=1) & (np.linalg.det(frames.matrix) != 0)
+    if not sound.all():
+        bad = np.flatnonzero(~sound)[0] + 1
+        raise ValueError(f"{what}: region {bad} of {len(frames)} is no ellipse; leave it out")
+    return frames
+
+
+def chosen(frames: AffineFrames, most: int | None) -> AffineFrames:
+    """The strongest regions, in an order that is drawn from what they are.
+
+    So neither the order of a file nor their strength tells anything where distances tie. Of equal
+    ones, as those of files are, those that come first in this order are taken.
+    """
+    rows = np.ascontiguousarray(table(frames)[:, :6])
+    drawn = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in rows]
+    order = np.argsort(np.array(drawn, dtype="S8"), kind="stable")
+    strongest = np.argsort(-frames.score[order], kind="stable")[:most]
+    return frames.take(order[np.sort(strongest)])
+
+
+def table(frames: AffineFrames) -> Float64[np.ndarray, "n 7"]:
+    """Regions as rows: x, y, the matrix row by row, the score."""
+    matrix = frames.matrix.reshape(-1, 4)
+    return np.concatenate(
+        [frames.x[:, None], frames.y[:, None], matrix, frames.score[:, None]], axis=1
+    )
+
+
+def _frames(rows: Float64[np.ndarray, "n 7"]) -> AffineFrames:
+    x, y, *_, score = rows.T.copy()
+    return AffineFrames(x, y, rows[:, 2:6].reshape(-1, 2, 2), score)
