@@ -147,6 +147,24 @@ def export(
 
 
 @app.command()
+def show(
+    picture: Annotated[str, typer.Argument(help="What to draw: oxford, ...")],
+    of: Annotated[list[str], typer.Argument(help="Of what; for oxford, as in: graf 1 3.")],
+    model: ModelNames,
+    data: DataFolder = None,
+    out: Annotated[Path | None, typer.Option("--out", help="File of the picture, PNG.")] = None,
+    device: Device = "auto",
+    batch_size: BatchSize = None,
+    setting: Settings = None,
+) -> None:
+    """Draw what a model makes of some data, for a person to judge."""
+    from harness import session
+
+    options = session.options(data=data, settings=setting)
+    session.show(picture, of, model.split(","), options, out, device, batch_size)
+
+
+@app.command()
 def models() -> None:
     """List the descriptors that are installed."""
     _listed("descriptors")

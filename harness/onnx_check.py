@@ -32,8 +32,7 @@ def verify(contents: bytes, network: nn.Module, descriptor: Descriptor, *, allow
     """
     worst = Apart(0.0, "nowhere")
     patches = {side: hard_patches(side) for _, side in CHECKED}
-    with torch.inference_mode():
-        wanted = {side: network(torch.from_numpy(some)).numpy() for side, some in patches.items()}
+    wanted = {side: _by_torch(network, some, descriptor) for side, some in patches.items()}
     for level in LEVELS:
         session = _session(contents, level)
         for n, side in CHECKED:
@@ -56,6 +55,17 @@ def verify(contents: bytes, network: nn.Module, descriptor: Descriptor, *, allow
             " are where two runtimes part: clamp them"
         )
     return worst
+
+
+def _by_torch(network: nn.Module, patches: Patches, descriptor: Descriptor) -> Vectors:
+    try:
+        with torch.inference_mode():
+            return network(torch.from_numpy(patches)).numpy()
+    except Exception as error:
+        raise ValueError(
+            f"{descriptor.name}: its network fails on uint8 patches {list(patches.shape)}:"
+            f" {type(error).__name__}: {error}"
+        ) from error
 
 
 def _session(contents: bytes, level: str) -> Any:

@@ -1,4 +1,4 @@
-"""Finds descriptors, protocols, builders, weights and data sets among installed entry points."""
+"""Finds descriptors, protocols and all other kinds of things among installed entry points."""
 
 import ast
 import hashlib
@@ -12,7 +12,16 @@ from typing import Any
 
 from harness.errors import FAILURES
 
-KINDS = ("descriptors", "protocols", "builders", "weights", "datasets", "training", "trainers")
+KINDS = (
+    "descriptors",
+    "protocols",
+    "pictures",
+    "builders",
+    "weights",
+    "datasets",
+    "training",
+    "trainers",
+)
 
 
 def names(kind: str) -> list[str]:

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import platform
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,13 +19,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from harness import atomic, contracts, errors, home, plugins, registry, results
 from harness.cache import VectorCache
-from harness.evaluate import BATCH, Model, export_vectors
+from harness.evaluate import BATCH, Model, describe, export_vectors
 from harness.evaluate import evaluate as run
 from harness.report import cross_scene, leaderboard
 from harness.results import Record
-from harness.settings import Options, accepted
+from harness.settings import Options, accepted, positional
 from harness.settings import options as options
-from harness.types import Descriptor, Protocol
+from harness.types import Descriptor, Picture, Protocol
 from harness.weights import NotHere
 
 log = logging.getLogger(__name__)
@@ -78,10 +79,7 @@ def export(
     """Write the vectors of a protocol's patches in the official CSV form; `out` appears whole."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise FileExistsError(f"{out} is not an empty folder: remove it, or choose another --out")
-    specs = _specs(models)
-    if len(specs) != 1:
-        raise ValueError(f"vectors of one model are written at a time, not of {', '.join(specs)}")
-    model = plugins.model(specs[0], device=device)
+    model = _one_model("vectors of one model are written at a time", models, device)
     dataset = make_protocols(protocol_names(name)[:1], given)[0].dataset
     with (
         errors.naming(f"{model.name} on {name}"),
@@ -97,6 +95,41 @@ def export(
             progress=advance,
         )
     log.info("vectors are in %s", out)
+
+
+def show(
+    name: str,
+    of: Sequence[str],
+    models: Sequence[str],
+    given: Options,
+    out: Path | None,
+    device: str,
+    batch_size: int | None,
+) -> None:
+    """Write a picture of what a model makes of some data, and print where it is."""
+    maker = registry.load("pictures", name)
+    wanted = positional(maker)
+    if len(of) != len(wanted):
+        raise ValueError(
+            f"a picture {name} is of {' '.join(wanted).upper()}, not of {' '.join(of)!r}"
+        )
+    model = _one_model("a picture is of one model", models, device)
+    what = f"picture {name}"
+    with errors.naming(what):
+        picture: Picture = maker(*of, **accepted(maker, _with_data(given), what))
+    cache, batch = VectorCache(home.cache("vectors")), batch_size or BATCH
+    with (
+        errors.naming(f"{model.name} on {what}"),
+        progress(f"{model.name}: patches described", len(picture.dataset)) as advance,
+    ):
+        described = describe(
+            model, picture.dataset, cache=cache, batch_size=batch, progress=advance
+        )
+        drawn = picture.draw(described)
+    file = out or Path(re.sub(r"[^\w.+-]", "_", "-".join([name, *of, model.name])) + ".png")
+    with atomic.writing(file) as stream:
+        stream.write(drawn)
+    print(file)
 
 
 def check(models: Sequence[str], protocol: str | None, given: Options, device: str) -> bool:
@@ -169,6 +202,11 @@ def protocol_names(name: str) -> list[str]:
 
 def make_protocols(names: Sequence[str], given: Options) -> list[Protocol]:
     """Protocols on their data: those of --data, else of HARNESS_DATA, else their samples."""
+    found = _with_data(given)
+    return [_made(name, found) for name in names]
+
+
+def _with_data(given: Options) -> Options:
     found = dict(given)
     if "data" not in found and os.environ.get("HARNESS_DATA"):
         found["data"] = Path(os.environ["HARNESS_DATA"])
@@ -177,7 +215,7 @@ def make_protocols(names: Sequence[str], given: Options) -> list[Protocol]:
             "NO DATA SET GIVEN: this runs on a small sample made from photographs. Its numbers"
             " compare with no other's; give --data DIR or set HARNESS_DATA"
         )
-    return [_made(name, found) for name in names]
+    return found
 
 
 def _made(name: str, given: Options) -> Protocol:
@@ -190,6 +228,13 @@ def _made(name: str, given: Options) -> Protocol:
 
 def _specs(models: Sequence[str]) -> list[str]:
     return [one for spec in models for one in model_names(spec.strip())]
+
+
+def _one_model(rule: str, models: Sequence[str], device: str) -> Model:
+    specs = _specs(models)
+    if len(specs) != 1:
+        raise ValueError(f"{rule}, not of {', '.join(specs)}")
+    return plugins.model(specs[0], device=device)
 
 
 def _loaded(models: Sequence[str], device: str) -> list[Model]:

@@ -40,6 +40,12 @@ def options(*, settings: Sequence[str] | None = None, **given: object) -> Option
     return found
 
 
+def positional(maker: Callable[..., Any]) -> list[str]:
+    """Names of what a maker takes in order."""
+    parameters = inspect.signature(maker).parameters.values()
+    return [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+
+
 def accepted(maker: Callable[..., Any], given: Options, what: str) -> Options:
     """Options as a maker takes them by keyword: text becomes what its annotations ask for.
 

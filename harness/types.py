@@ -124,3 +124,11 @@ class Protocol:
     # Of scores that are no fractions, by the last part of their names.
     quantities: Mapping[str, Quantity] = field(default_factory=dict)
     libraries: tuple[str, ...] = ()  # distributions whose version may change a score
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """Something for a person to judge: patches, and what is drawn of their vectors."""
+
+    dataset: Dataset
+    draw: Callable[[Descriptions], bytes]  # a PNG file

@@ -89,9 +89,7 @@ few_values = st.integers(0, 3)
 @given(st.data())
 def test_ties_are_decided_as_defined(data):
     n, m, dim = (data.draw(st.integers(1, k)) for k in (12, 12, 3))
-    a, b = (
-        data.draw(hnp.arrays(np.float32, (rows, dim), elements=few_values)) for rows in (n, m)
-    )
+    a, b = (data.draw(hnp.arrays(np.float32, (rows, dim), elements=few_values)) for rows in (n, m))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(matching, "LEAST", 1)
         assert matched(a, b, L2) == twin(a, b, L2, least=1)
@@ -100,9 +98,7 @@ def test_ties_are_decided_as_defined(data):
 @settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_ties_of_bits_are_decided_as_defined(data):
-    a, b = (
-        data.draw(hnp.arrays(np.uint8, (data.draw(st.integers(1, 15)), 2))) for _ in range(2)
-    )
+    a, b = (data.draw(hnp.arrays(np.uint8, (data.draw(st.integers(1, 15)), 2))) for _ in range(2))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(matching, "LEAST", 1)
         assert matched(a, b, HAMMING) == twin(a, b, HAMMING, least=1)

@@ -3,7 +3,6 @@
 import json
 import shutil
 from dataclasses import fields, replace
-from pathlib import Path
 
 import cv2
 import numpy as np
@@ -346,4 +345,3 @@ def test_real_photographs_give_points_of_all_sizes(shared, tmp_path):
     assert 0.4 < report.correlation["matches"] < 0.8
     patches = all_patches(tmp_path / "set")
     assert np.quantile(patches.std((1, 2)), 0.01) > 3
-    assert Path(tmp_path / "set" / "m50_100000_100000_0.txt").is_file()

@@ -11,7 +11,16 @@ from vectors import awkward_pairs, unit_rows
 from harness.metrics import average_precision as step_sum
 from harness.metrics import rank
 from zoo import doap
-from zoo.doap import DOAP, BinaryDOAP, average_precision, closed_form, euclidean, hamming
+from zoo.doap import (
+    DOAP,
+    BinaryDOAP,
+    Bins,
+    Histograms,
+    average_precision,
+    closed_form,
+    euclidean,
+    hamming,
+)
 from zoo.training.distances import wide
 from zoo.training.method import Describe
 
@@ -158,6 +167,29 @@ def test_value_and_gradient_are_those_of_the_tensor_of_all_bins(bins, skip, monk
         gradients.append((found.detach(), x.grad))
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other, atol=1e-12, rtol=1e-9)
+
+
+def test_counts_are_those_of_a_library_that_has_fast_ap():
+    """The authors' later FastAP: the same histograms, of squared distances, in another formula."""
+    losses = pytest.importorskip("pytorch_metric_learning.losses")
+    squared = Bins(10, lambda g: (2 - 2 * g) * 10 / 4, lambda place: torch.full_like(place, -5.0))
+    vectors, point = batch(points=6, each=4)
+    ours, theirs = (vectors.clone().requires_grad_() for _ in range(2))
+    counts = Histograms.apply(ours, point, None, torch.arange(24), squared)
+    matches, others = counts.unbind(dim=1)
+    passed = (matches + others).cumsum(dim=1)
+    fast = (matches * matches.cumsum(dim=1) / passed.clamp(min=1e-9)).sum(dim=1) / 3
+    (1 - fast.mean()).backward()
+    library = losses.FastAPLoss(num_bins=10)
+    library.distance.normalize_embeddings = False
+    value = library(theirs, point)
+    value.backward()
+    torch.testing.assert_close(1 - fast.mean(), value, atol=1e-6, rtol=0)
+    # Theirs is |x - y|^2, which is 2 - 2xy on the sphere alone: gradients agree along it.
+    one, other = (
+        g - (g * vectors).sum(1, keepdim=True) * vectors for g in (ours.grad, theirs.grad)
+    )
+    torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-4)
 
 
 # --- laws

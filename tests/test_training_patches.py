@@ -73,9 +73,18 @@ def test_an_interrupted_reading_leaves_nothing_behind(tmp_path, monkeypatch):
 
 def test_a_quarter_turn_is_counterclockwise_and_exact_to_interpolation():
     x = torch.from_numpy(PATCHES[:2, None, :32, :32].astype(np.float32))
-    found = turned(x, torch.tensor([90.0, 0.0]))
+    found = turned(x, torch.tensor([90.0, 180.0]))
     np.testing.assert_allclose(found[0, 0], np.rot90(x[0, 0].numpy()), atol=2e-2)
-    assert torch.equal(found[1], x[1])
+    np.testing.assert_allclose(found[1, 0], np.rot90(x[1, 0].numpy(), 2), atol=2e-2)
+
+
+def test_patches_without_an_angle_keep_their_very_values():
+    patches, point = torch.from_numpy(PATCHES), torch.arange(10)
+    angle = torch.tensor([0.0, 30.0] * 5)
+    random = torch.Generator().manual_seed(0)
+    x = augmented(patches, point, angle, dihedral=False, random=random)
+    assert torch.equal(x[::2, 0], patches[::2].float())
+    assert (x[1::2, 0] != patches[1::2]).any(dim=(1, 2)).all()
 
 
 def test_turns_and_flips_are_the_same_for_all_patches_of_a_point():

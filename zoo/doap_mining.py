@@ -5,7 +5,8 @@ They count as distractors of a query only if their cluster, by appearance, is fa
 
 Open in the paper, and decided here: HOG is that of P. Felzenszwalb et al. (PAMI 2010) as VLFeat
 computes it, the only usual one that gives the 1,984 numbers that are left beside 256 pixels; grey
-values are in [0, 1], where both parts weigh about the same; K-means starts from random patches.
+values are in [0, 1], where two patches are about 7 apart in the one part and 4 in the other;
+K-means starts from random patches.
 """
 
 from collections.abc import Callable

@@ -35,7 +35,9 @@ def resize(patches: UInt8[torch.Tensor, "n height width"]) -> Float[torch.Tensor
     return ((x + 2) / 4).floor()
 
 
-def _ends(source: int, device: torch.device) -> list[Float[torch.Tensor, "32 source"]]:
+def _ends(
+    source: int | torch.SymInt, device: torch.device
+) -> list[Float[torch.Tensor, "32 source"]]:
     """What the source pixel before each target pixel gives to it, and the one behind."""
     at = (torch.arange(SIDE, device=device) + 0.5) * (source / SIDE) - 0.5
     before = at.floor()

@@ -37,6 +37,7 @@ Squares = Float64[np.ndarray, " _"]
 Some = Int[np.ndarray, " _"]
 Matches = UInt32[np.ndarray, "m 2"]
 
+
 @dataclass(frozen=True, eq=False)
 class Axes:
     """How the vectors of a scene are compared: around their mean, along a few directions first."""

@@ -1,7 +1,7 @@
 """Structure from motion on a descriptor's matches: what of a place can be reconstructed.
 
-J. L. Schönberger, H. Hardmeier, T. Sattler, M. Pollefeys, Comparative evaluation of hand-crafted and
-learned local features, CVPR 2017: its sparse part. The dense part needs CUDA and is not here.
+J. L. Schönberger, H. Hardmeier, T. Sattler, M. Pollefeys, Comparative evaluation of hand-crafted
+and learned local features, CVPR 2017: its sparse part. The dense part needs CUDA and is not here.
 """
 
 import hashlib
@@ -188,7 +188,9 @@ def _score(
         scene.name: runs[i * repeats : (i + 1) * repeats] for i, scene in enumerate(scenes)
     }
     values, intervals = _summed_up(of_scenes)
-    breakdowns = {scene.name: _breakdown(scene, m) for scene, m in zip(scenes, matched, strict=True)}
+    breakdowns = {
+        scene.name: _breakdown(scene, m) for scene, m in zip(scenes, matched, strict=True)
+    }
     return Scores(values, breakdowns, intervals)
 
 

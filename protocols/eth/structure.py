@@ -61,19 +61,16 @@ def _fill(database: Path, scene: Scene, matched: Matched) -> None:
     """Images, keypoints and matches; no descriptors: COLMAP would take them for SIFT's bytes."""
     if scene.database is not None:
         shutil.copyfile(scene.database, database)
+    elif scene.cameras is not None:
+        _add_known(database, scene.names, scene.cameras)
+    else:
+        pycolmap.Database.open(database).close()
+        pycolmap.import_images(database, scene.images, pycolmap.CameraMode.AUTO, list(scene.names))
     with pycolmap.Database.open(database) as opened:
-        if scene.database is not None:
-            opened.clear_keypoints()
-            opened.clear_descriptors()
-            opened.clear_matches()
-            opened.clear_two_view_geometries()
-        elif scene.cameras is not None:
-            _add_known(opened, scene.names, scene.cameras)
-    if scene.database is None and scene.cameras is None:
-        pycolmap.import_images(
-            database, scene.images, pycolmap.CameraMode.AUTO, list(scene.names)
-        )
-    with pycolmap.Database.open(database) as opened:
+        opened.clear_keypoints()
+        opened.clear_descriptors()
+        opened.clear_matches()
+        opened.clear_two_view_geometries()
         ids = {image.name: image.image_id for image in opened.read_all_images()}
         missing = sorted(set(scene.names) - set(ids))
         if missing:
@@ -88,23 +85,22 @@ def _fill(database: Path, scene: Scene, matched: Matched) -> None:
                 opened.write_matches(ids[scene.names[a]], ids[scene.names[b]], matches)
 
 
-def _add_known(database: pycolmap.Database, names: Sequence[str], known: truth.Cameras) -> None:
+def _add_known(database: Path, names: Sequence[str], known: truth.Cameras) -> None:
     """Images with their intrinsics to start from; those that have the same share a camera.
 
     COLMAP refines focal length and distortion, but never the principal point: in Strecha's images
     that is 23 pixels from the middle, half a degree, which would hide all other errors of rotation.
     """
-    rows = np.column_stack([known.intrinsics.reshape(-1, 9), known.size])
-    ids = {}
-    for name, row in zip(names, rows, strict=True):
-        key = row.tobytes()
-        if key not in ids:
-            width, height = row[9:].astype(int).tolist()
-            focal = float(row[0] + row[4]) / 2
-            camera = pycolmap.Camera.create_from_model_name(
-                len(ids) + 1, "SIMPLE_RADIAL", focal, width, height
-            )
-            camera.params = [focal, row[2] + HALF_PIXEL, row[5] + HALF_PIXEL, 0]
-            camera.has_prior_focal_length = True
-            ids[key] = database.write_camera(camera)
-        database.write_image(pycolmap.Image(name=name, camera_id=ids[key]))
+    ids: dict[bytes, int] = {}
+    with pycolmap.Database.open(database) as opened:
+        for name, matrix, size in zip(names, known.intrinsics, known.size, strict=True):
+            key = matrix.tobytes() + size.tobytes()
+            if key not in ids:
+                focal = (matrix[0, 0] + matrix[1, 1]) / 2
+                camera = pycolmap.Camera.create_from_model_name(
+                    len(ids) + 1, "SIMPLE_RADIAL", focal, *size.tolist()
+                )
+                camera.params = [focal, *matrix[:2, 2] + HALF_PIXEL, 0]
+                camera.has_prior_focal_length = True
+                ids[key] = opened.write_camera(camera)
+            opened.write_image(pycolmap.Image(name=name, camera_id=ids[key]))

@@ -12,7 +12,7 @@ from jaxtyping import Float32, Int, UInt64
 from harness.distances import Crossed, Distance, chunks
 from harness.types import Rows, Vectors
 
-HELD = 1 << 17  # pairs that are sorted at a time
+HELD = 32  # pairs for each row that are sorted at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,13 +65,13 @@ def one_to_one(a: Rows, b: Rows, rows: int, columns: int) -> Int[np.ndarray, " m
 def _first_pairs(
     distance: Distance, a: Vectors, b: Vectors, rows: Rows, columns: Rows, n: int
 ) -> tuple[UInt64[np.ndarray, " m"], Rows, Rows]:
-    """Keys, rows and columns of the HELD pairs that come first, or few more; sorted.
+    """Keys, rows and columns of the pairs that come first, HELD for each row or few more; sorted.
 
     A key has the distance in its upper half, whose bits grow with it, and the tie's place below.
     """
     keys: list[UInt64[np.ndarray, " some"]] = []
     places: list[Int[np.ndarray, " some"]] = []
-    last, held = np.uint64(2**64 - 1), 0
+    last, held, most = np.uint64(2**64 - 1), 0, HELD * max(len(a), len(b))
     for start, crossed in _crossed(distance, a, b):
         bits = (crossed + np.float32(0)).view(np.uint32).ravel()  # + 0: the bits of -0 are large
         near = np.flatnonzero(bits <= last >> 32)
@@ -81,9 +81,9 @@ def _first_pairs(
         keys.append(key[key <= last])
         places.append(near[key <= last] + start * len(b))
         held += len(keys[-1])
-        if held > 2 * HELD:
+        if held > 2 * most:
             key, place = np.concatenate(keys), np.concatenate(places)
-            last = np.partition(key, HELD)[HELD]
+            last = np.partition(key, most)[most]
             keys, places = [key[key <= last]], [place[key <= last]]
             held = len(keys[0])
     key, place = np.concatenate(keys), np.concatenate(places)

@@ -90,10 +90,10 @@ def open_set(
     base, complete = _name(root, sequences, allow_partial)
     places = [(sequence, k) for sequence in sequences for k in range(IMAGES)]
     log.info("finding the regions of %d images", len(places))
-    every = parallel.each(partial(_regions, frames=frames, features=features), places)
+    every = parallel.each(partial(regions_of, frames=frames, features=features), places)
     log.info("cutting out %d patches", sum(len(one) for one in every))
     blocks = parallel.each(
-        partial(_block, magnification=magnification), zip(places, every, strict=True)
+        partial(block_of, magnification=magnification), zip(places, every, strict=True)
     )
     planes = _planes(sequences, every, measure)
     name = base if frames is None else f"{base}+{plain(frames)}"
@@ -157,9 +157,10 @@ def _outline(sequence: Sequence) -> str:
     return f"{sequence.shapes} {numbers}"
 
 
-def _regions(
+def regions_of(
     place: tuple[Sequence, int], *, frames: Path | None, features: int | None
 ) -> AffineFrames:
+    """The regions of one image, detected or read; in the order of `regions.chosen`."""
     sequence, k = place
     if frames is None:
         if features is None:
@@ -174,7 +175,7 @@ def _regions(
     return regions.chosen(found, features)
 
 
-def _block(one: tuple[tuple[Sequence, int], AffineFrames], *, magnification: float) -> Block:
+def block_of(one: tuple[tuple[Sequence, int], AffineFrames], *, magnification: float) -> Block:
     """The patches of one image; their hash is kept in the cache by all that they are made from."""
     (sequence, k), frames = one
 

@@ -26,7 +26,8 @@ def augmented(
     """
     x = patches[:, None].float()
     if angle is not None:
-        x = turned(x, angle)
+        moves = angle.nonzero()[:, 0]
+        x[moves] = turned(x[moves], angle[moves])
     if dihedral:
         _, group = point.unique(return_inverse=True)
         drawn = torch.randint(8, (int(group.max()) + 1,), generator=random)
@@ -43,9 +44,7 @@ def turned(
     # Maps a place in the new patch to where it was; y points down.
     maps = torch.stack([cos, -sin, zero, sin, cos, zero], dim=1).view(-1, 2, 3)
     grid = functional.affine_grid(maps, list(x.shape), align_corners=False)
-    still = (angle == 0).to(x.device)[:, None, None, None]
-    moved = functional.grid_sample(x, grid, padding_mode="border", align_corners=False)
-    return torch.where(still, x, moved)  # a patch that is not turned keeps its very values
+    return functional.grid_sample(x, grid, padding_mode="border", align_corners=False)
 
 
 def _moved(

@@ -1,0 +1,181 @@
+"""A picture of what a descriptor matches in two images of a plane, for a person to judge.
+
+Above, the surest matches that are right, below, the surest that are wrong: where they are in both
+images, and the patches that were taken for the same, that of the first image over that of the
+second.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+from jaxtyping import Float64, Int32, UInt8
+
+from harness import Dataset, Descriptions
+from harness.registry import unknown
+from harness.types import Patches, Picture
+from protocols.images.affine import AffineFrames
+from protocols.images.sequences import IMAGES, find, read_grey
+from protocols.oxford.evaluation import FEATURES, STRATEGIES, pair_scores
+from protocols.oxford.matching import Matches
+from protocols.oxford.raster import raster_overlap
+from protocols.oxford.reader import SIDE, block_of, regions_of
+from protocols.oxford.sample import sample
+from protocols.oxford.truth import MAGNIFICATION, correspondences
+
+Colours = UInt8[np.ndarray, "height width 3"]
+
+SHOWN = 60  # matches of a kind that are drawn in the images
+WIDTH = 1400  # pixels of the picture
+GAP = 8  # pixels between images, and around patches
+TEXT = 26  # pixels of a line
+PAPER, INK = (255, 255, 255), (0, 0, 0)
+FRACTION = 4  # binary digits of places between pixels
+ANGLES = np.linspace(0, 2 * np.pi, 48, endpoint=False)
+CIRCLE = np.stack([np.cos(ANGLES), np.sin(ANGLES)])
+RIGHT, WRONG = (0, 158, 115), (213, 94, 0)  # told apart by the colour-blind, too (Okabe & Ito)
+
+
+def matches(
+    sequence: str,
+    first: str,
+    second: str,
+    *,
+    data: Path | None = None,
+    frames: Path | None = None,
+    features: int | None = FEATURES,
+    magnification: float = MAGNIFICATION,
+    matching: str = "greedy",
+) -> Picture:
+    """Right and wrong matches of two images of a sequence; options as of the protocol.
+
+    Args:
+        sequence: name of its folder.
+        first: number of an image, from 1.
+        second: number of another.
+        data: folder of sequences; the sample where None.
+        frames: folder of regions.
+        features: most regions of an image.
+        magnification: half a side of a patch, in radii of its region.
+        matching: strategy.
+    """
+    if matching not in STRATEGIES:
+        raise LookupError(unknown("matching strategies", matching, STRATEGIES))
+    root = sample() if data is None else data
+    known = [folder.name for folder in root.iterdir() if folder.is_dir()]
+    if sequence not in known:
+        raise LookupError(unknown("sequences", sequence, known))
+    (found,), _ = find(root / sequence)
+    numbers = [_number(text) for text in (first, second)]
+    places = [(found, k) for k in numbers]
+    regions = [regions_of(place, frames=frames, features=features) for place in places]
+    pairs = zip(places, regions, strict=True)
+    blocks = tuple(block_of(pair, magnification=magnification) for pair in pairs)
+    rows = np.arange(sum(len(one) for one in regions))
+    image = np.repeat([0, 1], [len(one) for one in regions])
+    h = found.from_first[numbers[1]] @ np.linalg.inv(found.from_first[numbers[0]])
+    truth = correspondences(regions[0], regions[1], h, raster_overlap)
+
+    def draw(described: Descriptions) -> bytes:
+        n = len(regions[0])
+        a, b = described.vectors[:n], described.vectors[n:]
+        made = STRATEGIES[matching](described.distance, a, b)
+        order = np.argsort(made.distance, kind="stable")
+        made = Matches(made.a[order], made.b[order], made.distance[order])
+        scores = pair_scores(described.distance, a, b, truth, matching)
+        title = (
+            f"{sequence} {first}-{second}: {len(a)} and {len(b)} regions,"
+            f" {scores['correspondences']:.0f} correspondences, {scores['correct']:.0f} of"
+            f" {len(made.a)} matches right, average precision {scores['ap']:.3f}"
+        )
+        views = [
+            _View(read_grey(found.files[k]), one, block.read())
+            for k, one, block in zip(numbers, regions, blocks, strict=True)
+        ]
+        right = truth.holds(made)
+        parts = [_line(title)]
+        for name, colour, kind in (("right", RIGHT, right), ("wrong", WRONG, ~right)):
+            rows = np.flatnonzero(kind)
+            surest = Matches(made.a[rows], made.b[rows], made.distance[rows])
+            parts += _panel(name, colour, views, surest)
+        return _png(np.concatenate(parts))
+
+    dataset = Dataset("oxford-picture", sequence, blocks, rows, image)
+    return Picture(dataset, draw)
+
+
+def _number(text: str) -> int:
+    """Which image, counted from 0."""
+    if text not in map(str, range(1, IMAGES + 1)):
+        raise ValueError(f"image {text!r} is none of 1 to {IMAGES}")
+    return int(text) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """An image, its regions, and their patches."""
+
+    grey: UInt8[np.ndarray, "height width"]
+    regions: AffineFrames
+    patches: Patches
+
+
+def _panel(
+    name: str, colour: tuple[int, int, int], views: list[_View], surest: Matches
+) -> list[Colours]:
+    """Both images with the surest matches of a kind, and the patches of some of them below."""
+    shown = min(SHOWN, len(surest.a))
+    heights, widths = zip(*(view.grey.shape for view in views), strict=True)
+    scale = (WIDTH - GAP) / sum(widths)
+    canvas = np.full((round(max(heights) * scale), WIDTH, 3), PAPER, np.uint8)
+    lefts = (0.0, widths[0] * scale + GAP)
+    for view, left in zip(views, lefts, strict=True):
+        size = round(view.grey.shape[1] * scale), round(view.grey.shape[0] * scale)
+        pale = 96 + cv2.resize(view.grey, size, interpolation=cv2.INTER_AREA) // 8 * 5
+        column = round(left)
+        canvas[: size[1], column : column + size[0]] = pale[:, : WIDTH - column, None]
+    for i in range(shown)[::-1]:  # the surest last, over the others
+        ends = []
+        for view, left, row in zip(views, lefts, (surest.a[i], surest.b[i]), strict=True):
+            regions = view.regions
+            rim = regions.matrix[row] @ CIRCLE * MAGNIFICATION
+            rim += [[regions.x[row]], [regions.y[row]]]
+            ends.append(rim.mean(axis=1) * scale + [left, 0])
+            points = _fixed(rim.T * scale + [left, 0])
+            cv2.polylines(canvas, [points], True, colour, 1, cv2.LINE_AA, FRACTION)
+        a, b = (_fixed(end).tolist() for end in ends)
+        cv2.line(canvas, a, b, colour, 1, cv2.LINE_AA, FRACTION)
+    strip = _strip(views, surest, colour)
+    return [_line(f"the {shown} surest of {len(surest.a)} {name} matches"), canvas, strip]
+
+
+def _strip(views: list[_View], surest: Matches, colour: tuple[int, int, int]) -> Colours:
+    """Patches of the surest matches, those of the first image above."""
+    pitch = SIDE + GAP
+    strip = np.full((2 * SIDE + 3 * GAP, WIDTH, 3), PAPER, np.uint8)
+    for i in range(min(WIDTH // pitch, len(surest.a))):
+        left = i * pitch
+        frame = strip[: strip.shape[0] - GAP, left : left + pitch]
+        frame[:] = colour
+        pair = (views[0].patches[surest.a[i]], views[1].patches[surest.b[i]])
+        for place, patch in enumerate(pair):
+            top = GAP // 2 + place * SIDE
+            frame[top : top + SIDE, GAP // 2 : GAP // 2 + SIDE] = patch[..., None]
+    return strip
+
+
+def _line(text: str) -> Colours:
+    line = np.full((TEXT, WIDTH, 3), PAPER, np.uint8)
+    cv2.putText(line, text, (GAP, TEXT - GAP), cv2.FONT_HERSHEY_SIMPLEX, 0.5, INK, 1, cv2.LINE_AA)
+    return line
+
+
+def _fixed(points: Float64[np.ndarray, "*n 2"]) -> Int32[np.ndarray, "*n 2"]:
+    """Places as OpenCV takes fractions of pixels."""
+    return np.round(points * 2**FRACTION).astype(np.int32)
+
+
+def _png(colours: Colours) -> bytes:
+    blue_first = np.ascontiguousarray(colours[..., ::-1])
+    return cv2.imencode(".png", blue_first)[1].tobytes()

@@ -1,0 +1,316 @@
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from harness import plugins, results
+from harness.distances import HAMMING, L2
+from harness.evaluate import evaluate
+from harness.types import Descriptions
+from protocols.eth import files
+from protocols.eth.reconstruction import eth
+from protocols.eth.sample import EYES, SCENE, make, sample
+from protocols.eth.structure import reconstruct
+from protocols.samples import fingerprint
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The sample, without the name that it has from a file."""
+    folder = tmp_path_factory.mktemp("sets") / "rooms"
+    make(folder)
+    (folder / "dataset.json").unlink()
+    return folder
+
+
+@pytest.fixture
+def copy(folder, tmp_path):
+    return shutil.copytree(folder, tmp_path / "rooms")
+
+
+def by_point(protocol, dim=32):
+    """Vectors that tell every point apart."""
+    rng = np.random.default_rng(0)
+    of_point = rng.normal(size=(int(protocol.dataset.point.max()) + 1, dim)).astype(np.float32)
+    return of_point[protocol.dataset.point]
+
+
+def scores(protocol, vectors, distance=L2):
+    return protocol.score(Descriptions(protocol.dataset, vectors, distance))
+
+
+def test_the_sample_is_the_same_on_every_machine(tmp_path):
+    make(tmp_path)
+    assert fingerprint(tmp_path) == fingerprint(sample())
+
+
+def test_a_block_is_an_image_read_when_it_is_wanted(folder, monkeypatch):
+    read = []
+    monkeypatch.setattr(
+        "protocols.eth.reconstruction.read_grey",
+        lambda file: read.append(file.name) or np.zeros((320, 400), np.uint8),
+    )
+    blocks = eth(data=folder).dataset.blocks
+    assert [block.name for block in blocks] == [f"{SCENE}/{i:04}.png" for i in range(len(EYES))]
+    assert not read
+    assert blocks[1].read().shape == (blocks[1].size, 65, 65)
+    assert read == ["0001.png"]
+
+
+def test_every_keypoint_has_its_patch(folder):
+    for block in eth(data=folder).dataset.blocks:
+        name = block.name.partition("/")[2]
+        table = files.read_keypoints(folder / SCENE / "keypoints" / f"{name}.bin")
+        assert len(block.read()) == len(table)
+
+
+def test_the_hash_of_a_block_is_of_what_its_patches_are_made_from(copy):
+    def hashes(**options):
+        return [block.sha256 for block in eth(data=copy, **options).dataset.blocks]
+
+    before = hashes()
+    assert hashes() == before
+    for options in ({"side": 33}, {"extent": 5.0}, {"smoothing": 0.0}):
+        assert not set(before) & set(hashes(**options))
+    file = copy / SCENE / "keypoints/0001.png.bin"
+    table = files.read_keypoints(file)
+    table[0, 0] += 0.25
+    files.write_keypoints(file, table)
+    shutil.copyfile(copy / SCENE / "images/0001.png", copy / SCENE / "images/0002.png")
+    assert [a == b for a, b in zip(before, hashes(), strict=True)] == [True, False, False, True, True]
+
+
+def test_known_cameras_are_part_of_the_truth(copy):
+    before = eth(data=copy).dataset.truth
+    file = copy / SCENE / "gt_dense_cameras/0000.png.camera"
+    file.write_text(file.read_text().replace("3.6", "3.5"))
+    assert eth(data=copy).dataset.truth != before
+
+
+def test_perfect_vectors_put_the_whole_scene_together(folder):
+    protocol = eth(data=folder)
+    found = scores(protocol, by_point(protocol)).values
+    point = protocol.dataset.point
+    seen = np.bincount(point)
+    assert found[f"{SCENE}/registered"] == len(EYES)
+    assert found[f"{SCENE}/points"] > 0.9 * np.count_nonzero(seen > 1)
+    assert found[f"{SCENE}/reprojection_error_px"] < 0.3  # keypoints are off by that at most
+    assert found[f"{SCENE}/position_error_m"] < 0.02
+    assert found[f"{SCENE}/rotation_error_deg"] < 0.5
+    assert found["total/points"] == found[f"{SCENE}/points"]
+
+
+def test_vectors_that_say_nothing_put_nothing_together(folder):
+    protocol = eth(data=folder)
+    found = scores(protocol, np.ones((len(protocol.dataset), 4), np.float32))
+    assert set(found.values.values()) == {0.0}
+    assert "total/observations" in found.values
+    assert f"{SCENE}/reprojection_error_px" not in found.values
+    assert found.scenes[SCENE]["matches"] == 0
+
+
+def test_bits_of_any_length_are_matched(folder):
+    protocol = eth(data=folder)
+    bits = np.packbits(by_point(protocol, dim=200) > 0, axis=1)
+    assert scores(protocol, bits, HAMMING).values[f"{SCENE}/registered"] == len(EYES)
+
+
+def test_repeats_are_runs_with_other_seeds_and_scores_are_their_means(folder, monkeypatch):
+    seeds = []
+
+    def run(scene, matched, seed):
+        seeds.append(seed)
+        summed = dict.fromkeys(("registered", "points", "observations"), 10.0 * seed)
+        return summed | ({"reprojection_error_px": 0.5} if seed else {})
+
+    monkeypatch.setattr("protocols.eth.reconstruction.reconstruct", run)
+    protocol = eth(data=folder, repeats=3)
+    found = scores(protocol, by_point(protocol))
+    assert sorted(seeds) == [0, 1, 2]
+    assert protocol.name == "eth+3-runs"
+    assert found.values["total/points"] == 10
+    assert found.intervals["total/points"] == pytest.approx((0.5, 19.5))
+    assert f"{SCENE}/reprojection_error_px" not in found.values  # one run has none
+
+
+def test_one_run_has_no_interval(folder):
+    protocol = eth(data=folder)
+    assert protocol.name == "eth"
+    assert scores(protocol, by_point(protocol)).intervals == {}
+
+
+def test_the_record_names_colmap_and_the_kinds_of_its_scores(folder, tmp_path):
+    (record,) = evaluate(plugins.model("brief"), [eth(data=folder)])
+    kept = json.loads(results.save(tmp_path, record).read_text())
+    assert "pycolmap" in kept["environment"]["libraries"]
+    assert kept["protocol"]["quantities"]["reprojection_error_px"]["lower_is_better"]
+    assert kept["data"]["name"] == "eth-rooms"
+    assert kept["scores"]["total/registered"] == len(EYES)
+
+
+def test_official_files_are_written_that_the_original_pipeline_reads(folder, tmp_path):
+    out = tmp_path / "official"
+    protocol = eth(data=folder, files=out)
+    vectors = by_point(protocol)
+    scores(protocol, vectors)
+    name = "0001.png.bin"
+    own = files.read_keypoints(out / SCENE / "keypoints" / name)
+    given = files.read_keypoints(folder / SCENE / "keypoints" / name)
+    np.testing.assert_allclose(own, given, atol=1e-4)
+    block = vectors[protocol.dataset.image == 1]
+    np.testing.assert_array_equal(files.read_descriptors(out / SCENE / "descriptors" / name), block)
+    matches = files.read_matches(out / SCENE / "matches" / "0001.png---0003.png.bin")
+    points = [protocol.dataset.point[protocol.dataset.image == i] for i in (1, 3)]
+    np.testing.assert_array_equal(points[0][matches[:, 0]], points[1][matches[:, 1]])
+    assert len(list((out / SCENE / "matches").iterdir())) == len(EYES) * (len(EYES) - 1) / 2
+    with pytest.raises(FileExistsError, match="give a new folder"):
+        scores(protocol, vectors)
+
+
+def test_bits_are_written_as_numbers(folder, tmp_path):
+    protocol = eth(data=folder, files=tmp_path / "official")
+    bits = np.packbits(by_point(protocol) > 0, axis=1)
+    scores(protocol, bits, HAMMING)
+    found = files.read_descriptors(tmp_path / "official" / SCENE / "descriptors/0000.png.bin")
+    np.testing.assert_array_equal(found, np.unpackbits(bits[protocol.dataset.image == 0], axis=1))
+
+
+def test_two_scenes_are_scored_apart_and_summed_up(copy):
+    shutil.copytree(copy / SCENE, copy / "attic")
+    shutil.rmtree(copy / "attic" / "points")
+    protocol = eth(data=copy)
+    assert protocol.dataset.split == f"attic+{SCENE}"
+    one = eth(data=copy, split=SCENE)
+    assert one.dataset.split == SCENE
+    n = len(one.dataset)
+    assert len(np.unique(protocol.dataset.point[:n])) == n  # nobody knows: all differ
+    vectors = by_point(one)
+    found = scores(protocol, np.concatenate([vectors, vectors])).values
+    assert found[f"attic/points"] == found[f"{SCENE}/points"] == found["total/points"] / 2
+
+
+def named(folder, **options):
+    dataset = eth(data=folder, **options).dataset
+    return dataset.name, dataset.split
+
+
+def test_other_patches_and_other_keypoints_have_a_split_of_their_own(copy):
+    assert named(copy, side=33, smoothing=0.0) == ("eth-rooms", f"{SCENE}@side-33+smoothing-0")
+    shutil.rmtree(copy / SCENE / "keypoints")
+    assert named(copy) == ("eth-rooms", f"{SCENE}@sift")
+    assert named(copy, extent=6.75) == ("eth-rooms", f"{SCENE}@sift+extent-6.75")
+
+
+def test_a_scene_may_be_given_itself(folder):
+    assert named(folder / SCENE) == (f"eth-{SCENE}", SCENE)
+
+
+def test_a_folder_of_many_sets_is_looked_into(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "all" / "eth")
+    assert named(tmp_path / "all")[1] == SCENE
+
+
+def test_only_whole_scenes_with_official_files_are_called_eth(copy, monkeypatch):
+    monkeypatch.setitem(eth.__globals__, "pairs", lambda *_: [])
+    (copy / SCENE).rename(copy / "Fountain")
+    assert named(copy)[0] == "eth-rooms"  # it has 11 images
+    for i in range(len(EYES), 11):
+        for kind, end in (
+            ("images", ".png"), ("keypoints", ".png.bin"), ("points", ".png.bin"),
+            ("gt_dense_cameras", ".png.camera"),
+        ):  # fmt: skip
+            inside = copy / "Fountain" / kind
+            shutil.copyfile(inside / f"0000{end}", inside / f"{i:04}{end}")
+    assert named(copy)[0] == "eth-rooms"  # whose cameras nobody filled in
+    (copy / "Fountain" / "database.db").touch()
+    assert named(copy)[0] == "eth"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"keypoints": "surf"}, ValueError, "may be official, database, sift, not 'surf'"),
+        ({"split": "cornr"}, LookupError, "did you mean 'corner'"),
+        ({"side": 0}, ValueError, "side 0.*from 1 on"),
+        ({"extent": 0.0}, ValueError, "an extent above 0"),
+        ({"smoothing": -1.0}, ValueError, "no smoothing below 0"),
+        ({"repeats": 0}, ValueError, "repeats from 1 on"),
+        ({"keypoints": "database"}, ValueError, "database.db is not there.*--set keypoints=sift"),
+    ],
+)
+def test_wrong_options_are_refused_with_what_is_wanted(folder, options, error, message):
+    with pytest.raises(error, match=message):
+        eth(data=folder, **options)
+
+
+def without_images(scene):
+    shutil.rmtree(scene / "images")
+
+
+def without_a_file(scene):
+    (scene / "keypoints/0002.png.bin").unlink()
+
+
+def with_a_file_cut_off(scene):
+    file = scene / "keypoints/0002.png.bin"
+    file.write_bytes(file.read_bytes()[:-2])
+
+
+def with_points_of_others(scene):
+    shutil.copyfile(scene / "points/0001.png.bin", scene / "points/0000.png.bin")
+
+
+def with_a_camera_missing(scene):
+    (scene / "gt_dense_cameras/0003.png.camera").unlink()
+
+
+def with_a_forbidden_name(scene):
+    scene.rename(scene.with_name("total"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (without_images, "has no scene .*and is none itself"),
+        (without_a_file, r"0002\.png\.bin is missing"),
+        (with_a_file_cut_off, r"0002\.png\.bin is cut off"),
+        (with_points_of_others, r"0000\.png has \d+ keypoints and \d+ points: write points/0000"),
+        (with_a_camera_missing, r"0003\.png\.camera is missing"),
+        (with_a_forbidden_name, "'total' can't name a scene: rename"),
+    ],
+)
+def test_a_damaged_scene_is_refused_by_the_name_of_what_is_wrong(copy, spoil, message):
+    spoil(copy / SCENE)
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        eth(data=copy)
+
+
+def test_an_image_without_keypoints_takes_part(copy):
+    for kind, columns in (("keypoints", 4), ("points", 1)):
+        table = np.zeros((0, columns), np.float32)
+        file = copy / SCENE / kind / "0004.png.bin"
+        write = files.write_keypoints if columns == 4 else lambda f, t: files.write_points(f, t[:, 0])
+        write(file, table)
+    protocol = eth(data=copy)
+    assert protocol.dataset.blocks[4].read().shape == (0, 65, 65)
+    found = scores(protocol, by_point(protocol)).values
+    assert found[f"{SCENE}/registered"] == len(EYES) - 1
+
+
+def test_the_reconstruction_is_that_of_the_matches(folder):
+    """The protocol adds nothing to what matching and COLMAP give."""
+    from protocols.eth.matching import axes, match
+    from protocols.eth.scenes import open_scenes
+
+    protocol = eth(data=folder)
+    vectors = by_point(protocol)
+    (scene,) = open_scenes(folder, None, None).scenes
+    own = [vectors[protocol.dataset.image == i] for i in range(len(EYES))]
+    by = axes(vectors, L2)
+    matched = {
+        (i, j): match(own[i], own[j], by) for i in range(len(own)) for j in range(i + 1, len(own))
+    }
+    expected = reconstruct(scene, matched, 0)
+    found = scores(protocol, vectors).values
+    assert {name: found[f"{SCENE}/{name}"] for name in expected} == expected
