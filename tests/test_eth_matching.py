@@ -33,7 +33,7 @@ def twin(a, b, distance, least=LEAST):
 
 
 def matched(a, b, distance):
-    return [tuple(pair) for pair in match(a, b, axes(np.concatenate([a, b]), distance)).tolist()]
+    return [tuple(pair) for pair in match(a, b, axes([a, b], distance)).tolist()]
 
 
 def alike(distance, n=80, m=90, dim=32, noise=0.4, seed=0):
@@ -63,7 +63,7 @@ def test_matches_are_those_of_the_definition(distance):
 def test_how_much_is_compared_first_changes_nothing(distance, energy, monkeypatch):
     monkeypatch.setattr(matching, "ENERGY", energy)
     a, b = alike(distance, dim=64)
-    by = axes(np.concatenate([a, b]), distance)
+    by = axes([a, b], distance)
     assert (by.directions.shape[1] < 64) == (energy < 1)
     assert matched(a, b, distance) == twin(a, b, distance)
 
@@ -71,7 +71,7 @@ def test_how_much_is_compared_first_changes_nothing(distance, energy, monkeypatc
 @every
 def test_any_axes_give_the_same_matches(distance):
     a, b = alike(distance)
-    others = axes(alike(distance, seed=1)[0], distance)
+    others = axes(alike(distance, seed=1), distance)
     np.testing.assert_array_equal(match(a, b, others), matched(a, b, distance))
 
 
@@ -151,7 +151,8 @@ def test_an_image_matched_with_itself_matches_throughout():
 
 @pytest.mark.parametrize(("n", "m"), [(0, 0), (0, 5), (5, 0)])
 def test_images_without_keypoints_have_no_matches(n, m):
-    found = match(*(np.zeros((k, 8), np.float32) for k in (n, m)), axes(np.zeros((5, 8), "f4"), L2))
+    a, b = (np.zeros((k, 8), np.float32) for k in (n, m))
+    found = match(a, b, axes([a, b], L2))
     assert found.shape == (0, 2)
     assert found.dtype == np.uint32
 
@@ -163,7 +164,7 @@ def test_fewer_than_15_are_none():
 
 
 def test_axes_of_no_vectors_are_defined():
-    assert axes(np.empty((0, 4), np.float32), L2).directions.shape == (4, 4)
+    assert axes([np.empty((0, 4), np.float32)], L2).directions.shape == (4, 4)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
@@ -178,7 +179,7 @@ def test_a_common_offset_and_outliers_do_no_harm(offset, outlier):
 def test_memory_is_bounded():
     n, dim = 5000, 16
     a, b = np.random.default_rng(0).normal(size=(2, n, dim)).astype(np.float32)
-    by = axes(a, L2)
+    by = axes([a, b], L2)
     tracemalloc.start()
     match(a, b, by)
     peak = tracemalloc.get_traced_memory()[1]

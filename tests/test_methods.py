@@ -10,16 +10,12 @@ from zoo.training.groups import Groups
 
 POINTS, EACH = 24, 3
 RECIPES = {
-    "hardnet": {"pairs": 8},
     "hardnet-gor": {"pairs": 8},
     "hynet": {"pairs": 8},
     "l2net": {"in_order": 4, "at_random": 4},
-    "l2net+": {"in_order": 4, "at_random": 4},
     "mixed-context": {"pairs": 8},
-    "siamese": {"pairs": 8},
     "sosnet": {"pairs": 8},
     "tfeat": {"pairs": 8},
-    "triplet": {"pairs": 8},
 }
 every = pytest.mark.parametrize("name", RECIPES)
 
@@ -79,10 +75,10 @@ def test_flat_patches_give_a_finite_loss_and_gradient(name, groups, patches):
 @every
 def test_it_learns_to_tell_a_few_points(name, groups, patches):
     # Of 8 pairs, 128 dimensions can't be uncorrelated.
-    network, method = made(name, patches, **({"e2": 0.0} if name.startswith("l2net") else {}))
+    network, method = made(name, patches, **({"e2": 0.0} if name == "l2net" else {}))
     optimiser = torch.optim.SGD(network.parameters(), lr=1e-3, momentum=0.9)
     losses = []
-    for step in range(9):
+    for step in range(6):
         loss = loss_of(network, method, groups, patches, step)
         optimiser.zero_grad()
         loss.backward()
@@ -125,9 +121,9 @@ def test_options_that_make_no_sense_are_refused_by_name(name, key, value):
 
 
 def test_regularisation_adds_its_weight(groups, patches):
-    without, plain = made("hardnet", patches)
-    _, one = made("hardnet", patches, gor=1.0)
-    _, two = made("hardnet", patches, gor=2.0)
+    without, plain = made("hardnet-gor", patches, gor=0.0)
+    _, one = made("hardnet-gor", patches, gor=1.0)
+    _, two = made("hardnet-gor", patches, gor=2.0)
     without.eval()  # no dropout
     a, b, c = (loss_of(without, method, groups, patches) for method in (plain, one, two))
     torch.testing.assert_close(c - b, b - a)

@@ -177,8 +177,9 @@ def test_the_networks_of_the_zoo_can_be_exported(network, tmp_path):
     torch.manual_seed(0)
     own = network().eval()
     done = export(descriptor(own, dim=128), tmp_path / "x.onnx")
-    for side in (20, 64, 65):
-        patches = hard(side)
+    flat = np.empty((256, 40, 40), np.uint8)
+    flat[:] = np.arange(256).reshape(-1, 1, 1)
+    for patches in (hard(20), hard(64), hard(65), flat):
         assert apart_by(opened(done.file)(patches), by_torch(own, patches), L2).max() < 1e-5
 
 
@@ -336,7 +337,9 @@ def test_a_network_of_one_size_only_is_refused(tmp_path):
         def forward(self, patches):
             return patches.float().reshape(-1, 1600)[:, :16]
 
-    with pytest.raises(ValueError, match=r"tiny: its network fails on uint8 patches \[33, 6\d, 6\d\]"):
+    with pytest.raises(
+        ValueError, match=r"tiny: its network fails on uint8 patches \[33, 6\d, 6\d\]"
+    ):
         export(descriptor(Fixed()), tmp_path / "x.onnx")
 
 
@@ -552,3 +555,4 @@ def test_the_check_on_export_sees_every_level_and_number():
     assert len(patches) == 33
     flat = {int(one[0, 0]) for one in patches[:7] if one.min() == one.max()}
     assert flat == {0, 128, 255}
+    assert sum(one.max() - one.min() == 1 for one in patches) == 2  # nearly constant

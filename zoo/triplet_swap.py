@@ -67,3 +67,8 @@ class TFeat(tfeat.TFeat, Network):
 
     side = tfeat.SIDE
     dim = 128
+
+    def forward(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> Float[torch.Tensor, "n 128"]:
+        """Vectors of grey patches, not of unit length; the first layer standardises each patch."""
+        x = self.features(patches)  # (n, 64, 8, 8)
+        return self.descr(x.flatten(1)).float()

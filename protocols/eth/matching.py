@@ -17,6 +17,7 @@ along the axes in which the vectors of the scene differ most, and the length of 
 of the whole vectors, and what rounding leaves open there by measuring.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,12 +47,6 @@ class Axes:
     mean: Float64[np.ndarray, " dim"]
     directions: Float64[np.ndarray, "dim few"]  # orthonormal; all of them where few would not do
 
-    def numbers(self, vectors: Vectors) -> Numbers:
-        """Vectors as numbers; bits become 0 and 1."""
-        if self.distance.dtype is np.uint8:
-            return np.unpackbits(vectors, axis=1).astype(np.float32)
-        return vectors
-
     def parts(self, numbers: Numbers) -> tuple[Numbers, Numbers]:
         """The numbers around their mean: what is compared first of them, and all."""
         centred = numbers - self.mean
@@ -64,20 +59,19 @@ class Axes:
         return np.concatenate([first, rest[:, None]], axis=1).astype(np.float32), whole
 
 
-def axes(vectors: Vectors, distance: Distance) -> Axes:
-    """The axes of the vectors of a scene, from some of them: any would give the same matches."""
-    some = vectors[:: -(-len(vectors) // SAMPLE) or 1]
-    plain = Axes(distance, np.zeros(0), np.zeros((0, 0)))
-    numbers = plain.numbers(some).astype(np.float64)
-    mean = numbers.mean(axis=0) if len(numbers) else np.zeros(numbers.shape[1])
+def axes(vectors: Sequence[Vectors], distance: Distance) -> Axes:
+    """The axes of the vectors of some images, from a sample: any would give the same matches."""
+    step = -(-sum(map(len, vectors)) // SAMPLE) or 1
+    numbers = _numbers(np.concatenate([own[::step] for own in vectors]), distance)
+    dim = numbers.shape[1]
+    mean = numbers.mean(axis=0, dtype=np.float64) if len(numbers) else np.zeros(dim)
     centred = numbers - mean
     variance, directions = np.linalg.eigh(centred.T @ centred)
-    variance, directions = variance[::-1], directions[:, ::-1]
-    share = np.cumsum(variance) / max(variance.sum(), np.finfo(np.float64).tiny)
-    few = 8 * -(-(int(np.searchsorted(share, ENERGY)) + 1) // 8)
-    if few > WORTH * len(mean):
-        few = len(mean)
-    return Axes(distance, mean, np.ascontiguousarray(directions[:, :few]))
+    share = np.cumsum(variance[::-1]) / max(variance.sum(), np.finfo(np.float64).tiny)
+    few = 8 * (1 + int(np.searchsorted(share, ENERGY)) // 8)
+    if few > WORTH * dim:
+        few = dim
+    return Axes(distance, mean, np.ascontiguousarray(directions[:, ::-1][:, :few]))
 
 
 def match(a: Vectors, b: Vectors, by: Axes) -> Matches:
@@ -87,12 +81,19 @@ def match(a: Vectors, b: Vectors, by: Axes) -> Matches:
     """
     if not len(a) or not len(b):
         return np.empty((0, 2), np.uint32)
-    numbers = by.numbers(np.concatenate([a, b]))
+    numbers = _numbers(np.concatenate([a, b]), by.distance)
     first, whole = by.parts(numbers)
     pair = _Pair(len(a), numbers, first, whole, L2.rounding(whole))
     row, column = _mutual(pair, *_near(pair))
     found = np.stack([row, column], axis=1).astype(np.uint32)
     return found if len(found) >= LEAST else found[:0]
+
+
+def _numbers(vectors: Vectors, distance: Distance) -> Numbers:
+    """Vectors as numbers; bits become 0 and 1."""
+    if distance.dtype is np.uint8:
+        return np.unpackbits(vectors, axis=1).astype(np.float32)
+    return vectors
 
 
 @dataclass(frozen=True, eq=False)

@@ -201,7 +201,7 @@ def _by_image(scenes: Sequence[Scene], described: Descriptions) -> list[list[Vec
 
 
 def _matched(vectors: Sequence[Vectors], wanted: Pairs, distance: Distance) -> Matched:
-    by = axes(np.concatenate(vectors), distance)
+    by = axes(vectors, distance)
     found = parallel.each(lambda pair: match(vectors[pair[0]], vectors[pair[1]], by), wanted)
     return dict(zip(wanted, found, strict=True))
 

@@ -55,7 +55,7 @@ class Scene:
     names: tuple[str, ...]  # in order
     sha256: tuple[str, ...]  # of the image files
     frames: tuple[AffineFrames, ...]  # keypoints of each image
-    points: tuple[Int[np.ndarray, " n"], ...] | None  # which they are, where that is known
+    points: tuple[Int[np.ndarray, " _"], ...] | None  # which they are, where that is known
     cameras: truth.Cameras | None  # where they are known
     database: Path | None  # with images and cameras
     evidence: str  # sha256 of the files of cameras

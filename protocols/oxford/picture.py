@@ -2,7 +2,7 @@
 
 Above, the surest matches that are right, below, the surest that are wrong: where they are in both
 images, and the patches that were taken for the same, that of the first image over that of the
-second.
+second. Of matches that are near each other, the surest stands for all.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from jaxtyping import Float64, Int32, UInt8
+from jaxtyping import Float64, Int, Int32, UInt8
 
 from harness import Dataset, Descriptions
 from harness.registry import unknown
@@ -26,14 +26,15 @@ from protocols.oxford.truth import MAGNIFICATION, correspondences
 
 Colours = UInt8[np.ndarray, "height width 3"]
 
-SHOWN = 60  # matches of a kind that are drawn in the images
+SHOWN = 60  # matches of a kind that are drawn
+APART = 12.0  # pixels of the first image between them
 WIDTH = 1400  # pixels of the picture
 GAP = 8  # pixels between images, and around patches
 TEXT = 26  # pixels of a line
 PAPER, INK = (255, 255, 255), (0, 0, 0)
 FRACTION = 4  # binary digits of places between pixels
 ANGLES = np.linspace(0, 2 * np.pi, 48, endpoint=False)
-CIRCLE = np.stack([np.cos(ANGLES), np.sin(ANGLES)])
+CIRCLE = np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
 RIGHT, WRONG = (0, 158, 115), (213, 94, 0)  # told apart by the colour-blind, too (Okabe & Ito)
 
 
@@ -97,8 +98,10 @@ def matches(
         parts = [_line(title)]
         for name, colour, kind in (("right", RIGHT, right), ("wrong", WRONG, ~right)):
             rows = np.flatnonzero(kind)
-            surest = Matches(made.a[rows], made.b[rows], made.distance[rows])
-            parts += _panel(name, colour, views, surest)
+            surest = rows[_spread(regions[0].take(made.a[rows]))]
+            text = f"{len(surest)} of the surest of {len(rows)} matches that are {name}"
+            ends = np.stack([made.a[surest], made.b[surest]], axis=1)
+            parts += [_line(text), _lines(views, ends, colour), _strip(views, ends, colour)]
         return _png(np.concatenate(parts))
 
     dataset = Dataset("oxford-picture", sequence, blocks, rows, image)
@@ -121,47 +124,50 @@ class _View:
     patches: Patches
 
 
-def _panel(
-    name: str, colour: tuple[int, int, int], views: list[_View], surest: Matches
-) -> list[Colours]:
-    """Both images with the surest matches of a kind, and the patches of some of them below."""
-    shown = min(SHOWN, len(surest.a))
+def _spread(regions: AffineFrames) -> Int[np.ndarray, " shown"]:
+    """The first SHOWN regions that are not too near one before them."""
+    chosen: list[int] = []
+    for i in range(len(regions)):
+        x, y = regions.x[chosen] - regions.x[i], regions.y[chosen] - regions.y[i]
+        if len(chosen) < SHOWN and (np.hypot(x, y) > APART).all():
+            chosen.append(i)
+    return np.array(chosen, np.intp)
+
+
+def _lines(
+    views: list[_View], matches: Int[np.ndarray, "m 2"], colour: tuple[int, int, int]
+) -> Colours:
+    """Both images, pale, and what was matched in them: outlines and lines."""
     heights, widths = zip(*(view.grey.shape for view in views), strict=True)
     scale = (WIDTH - GAP) / sum(widths)
     canvas = np.full((round(max(heights) * scale), WIDTH, 3), PAPER, np.uint8)
-    lefts = (0.0, widths[0] * scale + GAP)
+    lefts = (0, round(widths[0] * scale) + GAP)
     for view, left in zip(views, lefts, strict=True):
         size = round(view.grey.shape[1] * scale), round(view.grey.shape[0] * scale)
         pale = 96 + cv2.resize(view.grey, size, interpolation=cv2.INTER_AREA) // 8 * 5
-        column = round(left)
-        canvas[: size[1], column : column + size[0]] = pale[:, : WIDTH - column, None]
-    for i in range(shown)[::-1]:  # the surest last, over the others
-        ends = []
-        for view, left, row in zip(views, lefts, (surest.a[i], surest.b[i]), strict=True):
-            regions = view.regions
-            rim = regions.matrix[row] @ CIRCLE * MAGNIFICATION
-            rim += [[regions.x[row]], [regions.y[row]]]
-            ends.append(rim.mean(axis=1) * scale + [left, 0])
-            points = _fixed(rim.T * scale + [left, 0])
+        canvas[: size[1], left : left + size[0]] = pale[:, : WIDTH - left, None]
+    for match in matches[::-1].tolist():  # the surest last, over the others
+        middles = []
+        for view, left, row in zip(views, lefts, match, strict=True):
+            middle = np.array([view.regions.x[row], view.regions.y[row]])
+            rim = middle + MAGNIFICATION * CIRCLE @ view.regions.matrix[row].T
+            points = _fixed((rim + 0.5) * scale - 0.5 + [left, 0])
             cv2.polylines(canvas, [points], True, colour, 1, cv2.LINE_AA, FRACTION)
-        a, b = (_fixed(end).tolist() for end in ends)
-        cv2.line(canvas, a, b, colour, 1, cv2.LINE_AA, FRACTION)
-    strip = _strip(views, surest, colour)
-    return [_line(f"the {shown} surest of {len(surest.a)} {name} matches"), canvas, strip]
+            middles.append(_fixed((middle + 0.5) * scale - 0.5 + [left, 0]).tolist())
+        cv2.line(canvas, middles[0], middles[1], colour, 1, cv2.LINE_AA, FRACTION)
+    return canvas
 
 
-def _strip(views: list[_View], surest: Matches, colour: tuple[int, int, int]) -> Colours:
-    """Patches of the surest matches, those of the first image above."""
-    pitch = SIDE + GAP
-    strip = np.full((2 * SIDE + 3 * GAP, WIDTH, 3), PAPER, np.uint8)
-    for i in range(min(WIDTH // pitch, len(surest.a))):
-        left = i * pitch
-        frame = strip[: strip.shape[0] - GAP, left : left + pitch]
-        frame[:] = colour
-        pair = (views[0].patches[surest.a[i]], views[1].patches[surest.b[i]])
-        for place, patch in enumerate(pair):
-            top = GAP // 2 + place * SIDE
-            frame[top : top + SIDE, GAP // 2 : GAP // 2 + SIDE] = patch[..., None]
+def _strip(
+    views: list[_View], matches: Int[np.ndarray, "m 2"], colour: tuple[int, int, int]
+) -> Colours:
+    """Patches of the first matches, those of the first image above."""
+    strip = np.full((2 * SIDE + 2 * GAP, WIDTH, 3), PAPER, np.uint8)
+    for i, match in enumerate(matches[: WIDTH // (SIDE + GAP)].tolist()):
+        pair = np.concatenate([view.patches[row] for view, row in zip(views, match, strict=True)])
+        left = i * (SIDE + GAP)
+        strip[: 2 * SIDE + GAP, left : left + SIDE + GAP] = colour
+        strip[GAP // 2 :, left + GAP // 2 :][: 2 * SIDE, :SIDE] = pair[..., None]
     return strip
 
 
