@@ -12,22 +12,22 @@ from protocols.images.photographs import find, sha256
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Four pictures of noise, each twice: the second time moved a little."""
+    """Three pictures of noise, each twice: the second time moved a little."""
     folder = tmp_path_factory.mktemp("images")
     rng = np.random.default_rng(0)
-    for k in range(4):
-        picture = rng.integers(0, 256, (40, 40), np.uint8)
-        picture = cv2.resize(picture, (240, 240), interpolation=cv2.INTER_CUBIC)
-        cv2.imwrite(str(folder / f"a{k}.png"), picture[:220, :220])
-        cv2.imwrite(str(folder / f"b{k}.png"), picture[10:230, 14:234])
+    for k in range(3):
+        picture = rng.integers(0, 256, (44, 44), np.uint8)
+        picture = cv2.resize(picture, (220, 220), interpolation=cv2.INTER_CUBIC)
+        cv2.imwrite(str(folder / f"a{k}.png"), picture[:200, :200])
+        cv2.imwrite(str(folder / f"b{k}.png"), picture[10:210, 14:214])
     return folder
 
 
 @pytest.fixture
-def large(monkeypatch, tmp_path):
-    """So that eight images are many."""
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
-    for name, value in {"EXHAUSTIVE": 8, "NEIGHBOURS": 1, "WORDS": 64}.items():
+def large(monkeypatch, tmp_path_factory):
+    """So that six images are many; what one test finds serves the next."""
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path_factory.getbasetemp() / "large"))
+    for name, value in {"EXHAUSTIVE": 6, "NEIGHBOURS": 2, "WORDS": 32}.items():
         monkeypatch.setattr(module, name, value)
 
 
@@ -44,8 +44,15 @@ def test_all_pairs_of_a_small_scene_are_matched(folder):
 
 def test_a_large_scene_is_matched_where_images_look_alike(folder, large):
     listed = found(folder)
-    assert set(listed) >= {(f"a{k}.png", f"b{k}.png") for k in range(4)}
-    assert len(listed) <= 8  # one for each, but for those that chose each other
+    assert set(listed) >= {(f"a{k}.png", f"b{k}.png") for k in range(3)}
+    assert len(listed) < 15  # of all pairs
+
+
+def test_no_pair_is_listed_twice_or_of_one_image(folder, large):
+    listed = found(folder)
+    assert len(set(listed)) == len(listed)
+    assert all(a < b for a, b in listed)
+    assert listed == sorted(listed)
 
 
 def test_what_was_found_is_kept(folder, large, monkeypatch):
@@ -58,10 +65,3 @@ def test_the_same_images_give_the_same_pairs(folder, large, monkeypatch, tmp_pat
     before = found(folder)
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "other"))
     assert found(folder) == before
-
-
-def test_no_pair_is_listed_twice_or_of_one_image(folder, large):
-    listed = found(folder)
-    assert len(set(listed)) == len(listed)
-    assert all(a < b for a, b in listed)
-    assert listed == sorted(listed)

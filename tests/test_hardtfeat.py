@@ -1,9 +1,11 @@
+import cv2
 import numpy as np
 import pytest
 import torch
 
 from harness import plugins, weights
 from harness.contracts import check_descriptor
+from zoo import hardtfeat
 from zoo.hardtfeat import UNUSED, WEIGHTS, HardTFeat, describe
 
 
@@ -41,6 +43,15 @@ def test_no_number_is_rounded_to_tf32():
     network.register_forward_pre_hook(lambda *_: seen.append((cudnn.enabled, cudnn.allow_tf32)))
     describe(network, np.zeros((1, 32, 32), np.uint8), "cpu")
     assert seen == [(True, False)]
+
+
+def test_resizing_is_that_of_opencv_bit_for_bit():
+    rng = np.random.default_rng(0)
+    for side in (*range(1, 100), 128, 200):
+        some = rng.integers(0, 256, (4, side, side + 1), dtype=np.uint8)
+        some[0] = some[0] // 128 * 255
+        wanted = [cv2.resize(patch, (32, 32)) for patch in some]
+        assert np.array_equal(hardtfeat.resize(torch.from_numpy(some)).numpy(), wanted), side
 
 
 @pytest.mark.data

@@ -24,7 +24,7 @@ every = pytest.mark.parametrize("name", RECIPES)
 def patches():
     """Blurred noise, a point's patches each with noise of their own."""
     rng = np.random.default_rng(0)
-    coarse = rng.uniform(0, 255, (POINTS, 1, 8, 8)) + rng.normal(0, 20, (POINTS, EACH, 8, 8))
+    coarse = rng.uniform(0, 255, (POINTS, 1, 8, 8)) + rng.normal(0, 80, (POINTS, EACH, 8, 8))
     fine = np.kron(coarse, np.ones((4, 4))).reshape(-1, 32, 32)
     return np.clip(fine, 0, 255).astype(np.uint8)
 
@@ -73,18 +73,19 @@ def test_flat_patches_give_a_finite_loss_and_gradient(name, groups, patches):
 
 
 @every
-def test_it_learns_to_tell_a_few_points(name, groups, patches):
+def test_it_learns_a_batch(name, groups, patches):
     # Of 8 pairs, 128 dimensions can't be uncorrelated.
     network, method = made(name, patches, **({"e2": 0.0} if name == "l2net" else {}))
     optimiser = torch.optim.SGD(network.parameters(), lr=1e-3, momentum=0.9)
     losses = []
-    for step in range(6):
-        loss = loss_of(network, method, groups, patches, step)
+    for _ in range(6):
+        torch.manual_seed(0)  # of dropout
+        loss = loss_of(network, method, groups, patches)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
         losses.append(loss.item())
-    assert min(losses[-3:]) < losses[0]
+    assert losses[-1] < losses[0]
 
 
 @every

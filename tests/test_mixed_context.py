@@ -60,14 +60,13 @@ def test_it_is_equation_25():
     torch.testing.assert_close(found, expected)
 
 
-@both
-@pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize(
+    ("loss", "gamma"), [("log", 0.0), ("log", 0.5), ("log", 1.0), ("sse", 0.0), ("sse", 1.0)]
+)
 def test_it_falls_as_matches_come_nearer_and_negatives_go_farther(loss, gamma):
     settings = {"gamma": gamma, "alpha": 0, "delta": 5, "loss": loss}
     match, negative = MATCH.clone().requires_grad_(), NEGATIVE.clone().requires_grad_()
     mixed_context(match, negative, 1.15, **settings).sum().backward()
-    if gamma == 0.5 and loss == "sse":  # a bounded loss lets the common threshold win
-        return
     assert (match.grad > 0).all()
     assert (negative.grad < 0).all()
 

@@ -1,6 +1,7 @@
 """Networks as ONNX files: what they give, what they say of themselves, what is refused."""
 
 import json
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from harness import (
     registry,
     session,
 )
+from harness.cli import main
 from harness.contracts import check_descriptor
 from harness.distances import ANGLE, HAMMING, L2
 from harness.onnx_check import apart_by, verify
@@ -500,8 +502,11 @@ def plugin(tmp_path):
     return f"{file}:net"
 
 
-def test_the_command_tells_size_distance_and_speed(plugin, tmp_path, capsys):
-    onnx_session.export(plugin, tmp_path / "a.onnx", "fp32", None, {}, None)
+def test_the_command_tells_size_distance_and_speed(plugin, tmp_path, monkeypatch, capsys):
+    command = ["harness", "export", "--model", plugin, "--out", str(tmp_path / "a.onnx")]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit, match="0"):
+        main()
     size, apart, speed = capsys.readouterr().out.splitlines()
     assert size.endswith("MiB  fp32")
     assert apart.startswith("apart from torch by at most")

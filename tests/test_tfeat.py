@@ -79,6 +79,15 @@ def test_a_patch_is_resized_bilinearly_without_antialiasing(network: TFeat) -> N
     assert np.array_equal(describe(network, some), describe(network, small))
 
 
+def test_resizing_is_that_of_opencv_bit_for_bit() -> None:
+    rng = np.random.default_rng(0)
+    for side in (*range(1, 100), 128, 200):
+        some = rng.integers(0, 256, (4, side, side + 1), dtype=np.uint8)
+        some[0] = some[0] // 128 * 255
+        wanted = [cv2.resize(patch, (32, 32)) for patch in some]
+        assert np.array_equal(tfeat.resize(torch.from_numpy(some)).numpy(), wanted), side
+
+
 def test_the_network_is_that_of_the_paper_written_out(network: TFeat) -> None:
     some = patches(3, 32)
     p = {name: value.double() for name, value in network.state_dict().items()}

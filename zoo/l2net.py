@@ -85,7 +85,8 @@ class Progressive(Method):
     """(E1 + E2 + E3) / p, with E3 of the first and of the last map.
 
     The paper writes sums, but was trained in MatConvNet, which divides gradients by the batch size:
-    its learning rate belongs to the mean.
+    its learning rate belongs to the mean. The inner products of first maps are in the thousands, so
+    E3 rules the value of the loss, and tells little of how training goes.
     """
 
     def __init__(

@@ -98,7 +98,7 @@ def best_threshold(match: Distances, other: Float[torch.Tensor, " m"]) -> Float[
 class MixedContext(Method):
     """Mean loss of a batch of pairs, each with its hardest or with a random negative.
 
-    Equation 23 writes the sum; whose learning rate the paper's is, it does not say.
+    Equation 23 writes the sum; the paper's learning rate is taken for that of the mean.
     """
 
     theta: torch.Tensor

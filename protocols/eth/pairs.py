@@ -86,6 +86,7 @@ def _vocabulary(database: pycolmap.Database, ids: Sequence[int], file: Path) -> 
     options = pycolmap.VisualIndex.BuildOptions(
         num_visual_words=max(1, min(WORDS, len(learned) // LEARNED))
     )
+    pycolmap.set_random_seed(0)
     index = pycolmap.VisualIndex.create(learned.shape[1], EMBEDDED)
     index.build(
         options,

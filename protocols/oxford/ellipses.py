@@ -19,7 +19,7 @@ from protocols.images.sequences import Homography
 REACH = 1.3  # radii
 FAR = 4.0  # mean radii of a: farther centres are no pair for VLB, whatever the overlap
 CERTAIN = 0.05  # of overlap: five times what a raster was seen to err by
-COARSE, FINE = 64, 720  # directions: the overlap is good to 0.01, and to 1e-5
+COARSE, FINE = 64, 720  # directions: overlaps over a half are good to 1e-3, and to 1e-5
 TOGETHER = 1024  # pairs that are measured at a time
 
 
@@ -147,7 +147,7 @@ def _hold_centres(a: Ellipses, b: Ellipses) -> Bool[np.ndarray, " n"]:
 
 
 def exact_overlap(a: Ellipses, b: Ellipses) -> Float64[np.ndarray, " n"]:
-    """Intersection over union of each ellipse with its partner, to 1e-5."""
+    """Intersection over union of each ellipse with its partner; to 1e-5 where over a half."""
     rows = [np.arange(i, min(i + TOGETHER, len(a))) for i in range(0, len(a), TOGETHER)]
     each = [_overlap(a.take(some), b.take(some), FINE) for some in rows]
     return np.concatenate([np.empty(0), *each])

@@ -13,6 +13,7 @@ from harness.distances import Crossed, Distance, chunks
 from harness.types import Rows, Vectors
 
 HELD = 32  # pairs for each row that are sorted at a time
+LARGEST, LOWER = np.uint64(2**64 - 1), np.uint64(2**32 - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ def greedy(distance: Distance, a: Vectors, b: Vectors) -> Matches:
     return Matches(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-def one_to_one(a: Rows, b: Rows, rows: int, columns: int) -> Int[np.ndarray, " m"]:
+def one_to_one(a: Rows, b: Rows, rows: int, columns: int) -> Int[np.ndarray, " taken"]:
     """Which pairs are taken if every row and every column serves the first that asks for it."""
     free_row, free_column = bytearray(b"\1" * rows), bytearray(b"\1" * columns)
     taken: list[int] = []
@@ -63,18 +64,26 @@ def one_to_one(a: Rows, b: Rows, rows: int, columns: int) -> Int[np.ndarray, " m
 
 
 def _first_pairs(
-    distance: Distance, a: Vectors, b: Vectors, rows: Rows, columns: Rows, n: int
+    distance: Distance,
+    a: Vectors,
+    b: Vectors,
+    rows: Int[np.ndarray, " rows"],
+    columns: Int[np.ndarray, " columns"],
+    n: int,
 ) -> tuple[UInt64[np.ndarray, " m"], Rows, Rows]:
     """Keys, rows and columns of the pairs that come first, HELD for each row or few more; sorted.
 
     A key has the distance in its upper half, whose bits grow with it, and the tie's place below.
     """
-    keys: list[UInt64[np.ndarray, " some"]] = []
-    places: list[Int[np.ndarray, " some"]] = []
-    last, held, most = np.uint64(2**64 - 1), 0, HELD * max(len(a), len(b))
+    keys = [np.empty(0, np.uint64)]
+    places = [np.empty(0, np.intp)]
+    last, held, most = LARGEST, 0, HELD * max(len(a), len(b))  # of keys that are still of interest
     for start, crossed in _crossed(distance, a, b):
         bits = (crossed + np.float32(0)).view(np.uint32).ravel()  # + 0: the bits of -0 are large
         near = np.flatnonzero(bits <= last >> 32)
+        if len(near) > 2 * most:
+            last = min(last, np.partition(bits[near], most)[most].astype(np.uint64) << 32 | LOWER)
+            near = near[bits[near] <= last >> 32]
         row, column = np.divmod(near, len(b))
         tie = (columns[column] - rows[start + row]) % n
         key = bits[near].astype(np.uint64) << 32 | tie.astype(np.uint64)
@@ -82,11 +91,12 @@ def _first_pairs(
         places.append(near[key <= last] + start * len(b))
         held += len(keys[-1])
         if held > 2 * most:
-            key, place = np.concatenate(keys), np.concatenate(places)
-            last = np.partition(key, most)[most]
-            keys, places = [key[key <= last]], [place[key <= last]]
-            held = len(keys[0])
+            last = np.partition(np.concatenate(keys), most)[most]
+            places = [place[key <= last] for key, place in zip(keys, places, strict=True)]
+            keys = [key[key <= last] for key in keys]
+            held = sum(map(len, keys))
     key, place = np.concatenate(keys), np.concatenate(places)
+    key, place = key[key <= last], place[key <= last]
     order = np.argsort(key)
     return key[order], *np.divmod(place[order], len(b))
 

@@ -31,7 +31,7 @@ def raster_overlap(a: Ellipses, b: Ellipses) -> Float64[np.ndarray, " n"]:
     out = np.empty(len(a))
     for some in _alike(points):
         x, y = (
-            _line(low[axis, some], high[axis, some], step[some], points[axis, some].max())
+            _line(low[axis, some], high[axis, some], step[some], int(points[axis, some].max()))
             for axis in (0, 1)
         )
         dx, dy = offset[:, some, None]

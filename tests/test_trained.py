@@ -1,0 +1,190 @@
+"""Networks that were trained here: weights, cards, and the descriptors made of them."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import safetensors.torch
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import home
+from harness.contracts import check_descriptor
+from harness.distances import HAMMING, L2
+from harness.onnx_check import apart_by
+from zoo import card as cards
+from zoo import trained
+from zoo.backbones import L2Net, resize
+from zoo.card import Card
+
+PATCHES = np.random.default_rng(0).integers(0, 256, (9, 65, 65), dtype=np.uint8)
+PATCHES[3] = 128
+PATCHES.flags.writeable = False
+
+FACTS = {
+    "name": "adasample",
+    "weights": "0" * 64,
+    "network": {"name": "l2net", "dropout": 0.1},
+    "distance": "l2",
+    "dim": 128,
+    "side": 32,
+    "trained_on": ("made/up",),
+    "licence": "Apache-2.0",
+    "recipe": {"name": "adasample", "epochs": 1},
+    "data": ({"name": "made-up", "sha256": "1" * 64},),
+    "seed": 3,
+    "steps": 10,
+    "hours": 0.1,
+    "machine": "two cores",
+    "torch": torch.__version__,
+    "scores": {"hpatches/matching on hpatches-mini: matching/map": 0.5},
+    "limits": "random weights",
+}
+
+
+@pytest.fixture(scope="module")
+def network():
+    torch.manual_seed(0)
+    return L2Net(dropout=0.1)
+
+
+@pytest.fixture
+def shipped(network, tmp_path, monkeypatch):
+    """A folder with one model, where those that are shipped are looked for; gives its card."""
+    contents = trained.pack(network)
+    (tmp_path / "adasample.safetensors").write_bytes(contents)
+    card = Card(**FACTS | {"weights": hashlib.sha256(contents).hexdigest()})
+    cards.write(tmp_path / "adasample.json", card)
+    monkeypatch.setattr(trained, "SHIPPED", tmp_path)
+    return card
+
+
+def file_of(card: Card) -> Path:
+    return trained.SHIPPED / f"{card.name}.safetensors"
+
+
+def test_a_shipped_model_computes_what_its_weights_give_in_torch(shipped):
+    made = trained.adasample()
+    by_torch = trained.by_torch(file_of(shipped), shipped)
+    assert made.provider == "CPUExecutionProvider"
+    assert apart_by(made.describe(PATCHES), by_torch.describe(PATCHES), L2).max() < 1e-5
+    assert not [law for law in check_descriptor(made) if not law.passed]
+    kept = [onnx.load(file) for file in home.cache("onnx").glob("*.onnx")]
+    said = [{one.key: one.value for one in model.metadata_props} for model in kept]
+    mine = [one for one in said if one["weights_sha256"] == shipped.weights]
+    assert [json.loads(one["recipe"]) for one in mine] == [FACTS["recipe"]]
+
+
+def test_the_descriptor_says_what_the_card_says(shipped):
+    made = trained.by_torch(file_of(shipped), shipped)
+    assert (made.name, made.dim, made.distance) == ("adasample", 128, L2)
+    assert made.trained_on == {"made/up"}
+    assert (made.licence, made.weights) == ("Apache-2.0", shipped.weights)
+
+
+def test_weights_are_kept_to_half_precision_and_few_bytes(network, shipped):
+    kept = safetensors.torch.load_file(file_of(shipped))
+    assert file_of(shipped).stat().st_size < 3e6
+    assert {one.dtype for one in kept.values()} == {torch.float16, torch.int64}
+    loaded = trained.load(file_of(shipped), shipped).state_dict()
+    assert not trained.load(file_of(shipped), shipped).training
+    for name, value in network.state_dict().items():
+        assert loaded[name].dtype == value.dtype
+        assert torch.allclose(loaded[name], value, rtol=5e-4, atol=1e-7)
+
+
+def test_binary_networks_give_packed_signs(tmp_path):
+    torch.manual_seed(0)
+    options = {"name": "l2net-mean-image", "binary": True}
+    own = trained.make("network", cards.Part(**options))
+    contents = trained.pack(own)
+    (tmp_path / "w").write_bytes(contents)
+    card = Card(
+        **FACTS
+        | {"network": options, "distance": "hamming"}
+        | {"weights": hashlib.sha256(contents).hexdigest()}
+    )
+    made = trained.by_torch(tmp_path / "w", card)
+    loaded = trained.load(tmp_path / "w", card)
+    with torch.inference_mode():
+        vectors = loaded(resize(torch.from_numpy(PATCHES)[:, None].float(), 32))
+    assert made.distance is HAMMING
+    assert np.array_equal(made.describe(PATCHES), np.packbits(vectors.numpy() >= 0, axis=1))
+
+
+def test_weights_that_do_not_fit_float16_are_refused(network):
+    torch.manual_seed(0)
+    large = L2Net()
+    large.features[1].running_var[0] = 1e6
+    with pytest.raises(ValueError, match=r"features\.1\.running_var holds numbers up to 1e\+06"):
+        trained.pack(large)
+
+
+def test_weights_of_another_card_are_refused(shipped):
+    other = shipped.model_copy(update={"weights": "2" * 64})
+    with pytest.raises(ValueError, match=f"has sha256 {shipped.weights}, but the card of adasamp"):
+        trained.load(file_of(shipped), other)
+
+
+def test_missing_weights_are_named(shipped, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no file of weights .*none\.safetensors"):
+        trained.load(tmp_path / "none.safetensors", shipped)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"network": {"name": "tfeat"}}, "does not fit tfeat: .*[Mm]issing key"),
+        ({"dim": 64}, r"says .*\('l2', 64, 32\); its network has \('l2', 128, 32\)"),
+        ({"distance": "hamming"}, "says distance, dim and side"),
+    ],
+)
+def test_a_card_of_another_network_is_refused(change, message, shipped):
+    card = Card(**shipped.model_dump() | change)
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        trained.load(file_of(shipped), card)
+
+
+# ---- cards
+
+
+def test_a_card_is_read_as_it_was_written_byte_for_byte(shipped, tmp_path):
+    read = cards.read(trained.SHIPPED / "adasample.json")
+    assert read == shipped
+    cards.write(tmp_path / "again.json", read)
+    assert (tmp_path / "again.json").read_bytes() == (
+        trained.SHIPPED / "adasample.json"
+    ).read_bytes()
+
+
+def test_a_missing_card_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no model card .*x\.json"):
+        cards.read(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"weights": "abc"}, "weights: "),
+        ({"sise": 3}, "sise: Extra inputs"),
+        ({"distance": "cosine"}, "distance: Input should be 'l2'"),
+        ({"hours": -1}, "hours: "),
+        ({"data": [{"name": "x"}]}, r"data\.0\.sha256: Field required"),
+    ],
+)
+def test_what_is_wrong_with_a_card_is_named(change, message, tmp_path):
+    (tmp_path / "x.json").write_text(json.dumps(FACTS | change))
+    with pytest.raises(ValueError, match=rf"x\.json is no model card: {message}"):
+        cards.read(tmp_path / "x.json")
+
+
+@given(st.one_of(st.binary(max_size=50), st.text(max_size=50).map(str.encode)))
+def test_any_bytes_are_a_card_or_an_error_of_one_kind(tmp_path_factory, contents):
+    file = tmp_path_factory.mktemp("card") / "x.json"
+    file.write_bytes(contents)
+    with pytest.raises(ValueError, match=r"x\.json is no model card"):
+        cards.read(file)
