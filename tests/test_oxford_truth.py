@@ -72,7 +72,7 @@ def test_the_overlap_stays_under_affine_maps():
     stretch = np.array([[3.0, 1.0, 7.0], [0.5, 0.7, -2.0], [0.0, 0.0, 1.0]])
     before, after = exact_overlap(a, b), exact_overlap(warped(a, stretch), warped(b, stretch))
     assert after == pytest.approx(before, abs=5e-4)
-    assert np.ptp(before) > 0.5
+    assert np.ptp(before) > 0.4
 
 
 def test_overlap_is_mutual():

@@ -46,7 +46,7 @@ class Contrast(Method):
 
         return draw
 
-    def forward(self, describe, patches, point, random):
+    def forward(self, describe, patches, point, random, row=None):
         self.seen += 1
         a, b = describe(patches).chunk(2)
         matched = (a - b).square().sum(1)

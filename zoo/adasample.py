@@ -173,6 +173,7 @@ class AdaSample(Method):
         patches: Float[torch.Tensor, "m 1 side side"],
         point: Int[torch.Tensor, " m"],
         random: torch.Generator,
+        row: Int[torch.Tensor, " m"] | None = None,
     ) -> Float[torch.Tensor, ""]:
         """The loss of one batch; L_avg moves on."""
         if self.lambda_:

@@ -32,11 +32,13 @@ def resize(
     return base + down @ (patches - base) @ across.T
 
 
-def _shares(source: int | torch.SymInt, target: int, like: torch.Tensor) -> Float[torch.Tensor, "target source"]:
+def _shares(
+    source: int | torch.SymInt, target: int, like: torch.Tensor
+) -> Float[torch.Tensor, "target source"]:
     """How much of each target pixel comes from each source pixel."""
     step = source / target
     centre = (torch.arange(target, device=like.device) + 0.5) * step - 0.5
-    pixel = torch.arange(source, device=like.device)
+    pixel = torch.arange(source, device=like.device)  # type: ignore[arg-type]  # symbols, too
     shares = (1 - (pixel - centre[:, None]).abs() / torch.sym_max(step, 1.0)).clamp(min=0)
     return (shares / shares.sum(dim=1, keepdim=True)).to(like.dtype)
 

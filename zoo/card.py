@@ -4,12 +4,19 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from harness import atomic
+from harness import atomic, registry
+from harness.distances import DISTANCES
 from zoo.training.recipe import Part
 
 Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+
+
+def _known_distance(name: str) -> str:
+    if name not in DISTANCES:
+        raise ValueError(registry.unknown("distances", name, DISTANCES))
+    return name
 
 
 class Strict(BaseModel):
@@ -32,7 +39,7 @@ class Card(Strict):
     name: str  # of the descriptor
     weights: Sha256  # of the file of weights
     network: Part  # as in a recipe: {"name": "l2net", "dropout": 0.1}
-    distance: str  # a name of harness.distances.DISTANCES
+    distance: Annotated[str, AfterValidator(_known_distance)]
     dim: Annotated[int, Gt(0)]
     side: Annotated[int, Gt(0)]  # pixels of a patch that the network takes
     trained_on: tuple[str, ...]  # sources, as "phototour/liberty"

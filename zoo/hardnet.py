@@ -75,6 +75,7 @@ class HardNet(Method):
         patches: Float[torch.Tensor, "n 1 side side"],
         point: Int[torch.Tensor, " n"],
         random: torch.Generator,
+        row: Int[torch.Tensor, " n"] | None = None,
     ) -> Float[torch.Tensor, ""]:
         """The loss of one batch."""
         anchor, positive = describe(patches).chunk(2)

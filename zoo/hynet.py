@@ -102,6 +102,7 @@ class Hybrid(Method):
         patches: Float[torch.Tensor, "n 1 side side"],
         point: Int[torch.Tensor, " n"],
         random: torch.Generator,
+        row: Int[torch.Tensor, " n"] | None = None,
     ) -> Float[torch.Tensor, ""]:
         """The loss of one batch; of a network whose `maps` end in [..., raw, unit vectors]."""
         *_, raw, vectors = describe.maps(patches)

@@ -119,6 +119,7 @@ class Progressive(Method):
         patches: Float[torch.Tensor, "n 1 side side"],
         point: Int[torch.Tensor, " n"],
         random: torch.Generator,
+        row: Int[torch.Tensor, " n"] | None = None,
     ) -> Scalar:
         """The loss of one batch; of a network whose `maps` are the first, the last, the vectors."""
         first, last, vectors = (one.chunk(2) for one in describe.maps(patches))

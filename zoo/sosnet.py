@@ -88,6 +88,7 @@ class SOSNet(Method):
         patches: Float[torch.Tensor, "n 1 side side"],
         point: Int[torch.Tensor, " n"],
         random: torch.Generator,
+        row: Int[torch.Tensor, " n"] | None = None,
     ) -> Float[torch.Tensor, ""]:
         """The loss of one batch."""
         anchor, positive = describe(patches).chunk(2)

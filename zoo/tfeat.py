@@ -42,9 +42,9 @@ def _ends(
     at = (torch.arange(SIDE, device=device) + 0.5) * (source / SIDE) - 0.5
     before = at.floor()
     behind = at - before
-    pixel = torch.arange(source, device=device)
+    pixel = torch.arange(source, device=device)  # type: ignore[arg-type]  # symbols, too
     return [
-        (pixel == one.clamp(0, source - 1)[:, None]) * (2048 * share)[:, None]
+        (pixel == one.clamp(0, source - 1)[:, None]) * (2048 * share)[:, None]  # type: ignore[arg-type]
         for one, share in ((before, 1 - behind), (before + 1, behind))
     ]
 

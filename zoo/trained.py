@@ -85,7 +85,7 @@ def by_torch(weights: Path, card: Card) -> Descriptor:
 
     def describe(patches: Patches) -> Vectors:
         with torch.inference_mode():
-            return network()(torch.from_numpy(patches)).numpy()
+            return network()(torch.tensor(patches)).numpy()  # a copy: it may be read-only
 
     modules = (__name__, find("network", card.network.name).__module__)
     return Descriptor(

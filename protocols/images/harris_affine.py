@@ -88,8 +88,9 @@ def _levels(grey: UInt8[np.ndarray, "height width"]) -> list[_Level]:
 
 def _corners(levels: list[_Level], most: int) -> AffineFrames:
     """Circles around the strongest corners; of equal ones, the upper and the left ones first."""
-    found = [_peaks(level) for level in levels[::EVERY]]
-    first = np.repeat(np.arange(len(found)) * EVERY, [len(rows) for rows in found])
+    large = [level for level in levels[::EVERY] if min(level.image.shape) >= SMALLEST]
+    found = [np.empty((0, 3)), *map(_peaks, large)]
+    first = np.repeat(np.arange(-1, len(large)) * EVERY, [len(rows) for rows in found])
     place, measure = np.split(np.concatenate(found), [2], axis=1)
     scale = _own_scale(levels, place, first)
     order = np.lexsort((*place.T, -measure[:, 0]))
@@ -256,7 +257,8 @@ def _gradients(levels: list[_Level], frames: AffineFrames) -> tuple[Gradient, Gr
             patches[some] = read(level.image, there, line, line)
     right = patches[:, 1:-1, 2:] - patches[:, 1:-1, :-2]
     down = patches[:, 2:, 1:-1] - patches[:, :-2, 1:-1]
-    return right.reshape(len(frames), -1), down.reshape(len(frames), -1)
+    pixels = (SIDE - 2) ** 2
+    return right.reshape(-1, pixels), down.reshape(-1, pixels)
 
 
 def _window() -> Float32[np.ndarray, " pixels"]:

@@ -205,7 +205,8 @@ def update(
         dihedral=recipe.augmentation.dihedral,
         random=random,
     )
-    loss = run.method(Described(run.network, run.precision), x, point, random)
+    row = torch.from_numpy(batch.rows).to(device)
+    loss = run.method(Described(run.network, run.precision), x, point, random, row)
     value = float(loss.detach())
     if not math.isfinite(value):
         raise FloatingPointError(

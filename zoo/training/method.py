@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Float32, Int
 from torch import nn
 
+from harness.types import Patches
 from zoo.training.groups import Groups
 
 Rows = Int[np.ndarray, " n"]
@@ -61,6 +62,14 @@ class Method(nn.Module):
     The arguments of its maker are the table [method] of a recipe, validated by their types.
     """
 
+    def study(self, patches: Callable[[int], Patches], groups: Groups) -> None:
+        """Take what it needs from the training set, before batches are drawn.
+
+        Args:
+            patches: gives those of the whole training set, at a size.
+            groups: what is trained on.
+        """
+
     def sampler(self, groups: Groups, seed: int) -> Sampler:
         """How batches are drawn.
 
@@ -75,6 +84,7 @@ class Method(nn.Module):
         patches: Float[torch.Tensor, "n 1 side side"],
         point: Int[torch.Tensor, " n"],
         random: torch.Generator,
+        row: Int[torch.Tensor, " n"] | None = None,
     ) -> Float[torch.Tensor, ""]:
         """The loss of one batch.
 
@@ -83,5 +93,6 @@ class Method(nn.Module):
             patches: grey values in [0, 255], augmented, in the order of the batch.
             point: two patches match iff equal.
             random: seeded by seed and step, on the CPU; the same on every device.
+            row: in the training set; the loop gives it, few losses look at it.
         """
         raise NotImplementedError
