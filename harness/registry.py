@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from harness.errors import FAILURES
@@ -22,6 +23,7 @@ KINDS = (
     "training",
     "trainers",
 )
+PARSING = Lock()  # Python 3.11 fails where two threads parse at once (python/cpython#106905)
 
 
 def names(kind: str) -> list[str]:
@@ -123,7 +125,9 @@ def _file(module: str) -> Path | None:
 
 
 def _imported(text: bytes, module: str) -> Iterable[str]:
-    for node in ast.walk(ast.parse(text)):
+    with PARSING:
+        tree = ast.parse(text)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

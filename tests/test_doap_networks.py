@@ -1,14 +1,13 @@
 """DOAP's networks: what the spatial transformer shows, its start, its rate, its ONNX."""
 
 import jaxtyping
-import numpy as np
+import onnxruntime
 import pytest
 import torch
 from torch.nn import functional
 
-from harness import Descriptor
+from harness import onnx_export
 from harness.distances import HAMMING, L2
-from harness.onnx_export import export
 from zoo.backbones import Deployed, resize
 from zoo.doap_networks import L2Net, SpatialTransformer
 
@@ -142,14 +141,14 @@ def test_onnx_gives_the_same_vectors(tmp_path, unchecked):
     with torch.no_grad():
         for _ in range(3):
             network.train()(patches(16, seed=2))
+    deployed = Deployed(network)
     x = patches(6, 42)
-    network.eval()
     assert (network.aligned(x) - resize(x, 32)).abs().max() > 5
-    descriptor = Descriptor(
-        "doap",
-        lambda some: np.empty((len(some), 0), np.float32),  # export looks at the network alone
-        network.distance,
-        network.dim,
-        network=lambda: Deployed(network),
-    )
-    assert export(descriptor, tmp_path / "doap.onnx").apart.distance < 1e-5
+    model = onnx_export.graph(deployed, "doap").SerializeToString()
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    some = torch.cat([patches(6, 65), torch.full((1, 1, 65, 65), 128.0)])[:, 0].to(torch.uint8)
+    for n in (0, 1, 7):
+        (found,) = session.run(None, {"patches": some[:n].numpy()})
+        truth = deployed(some[:n]).detach().numpy()
+        assert found.shape == (n, 128)
+        assert (1 - (found * truth).sum(axis=1) < 1e-5).all()

@@ -68,15 +68,15 @@ def test_regions_grow_with_the_image():
 
 def test_regions_follow_an_affine_map():
     image = texture()
-    map_ = np.array([[0.7, 0.3, 10.0], [-0.25, 1.3, 60.0], [0, 0, 1]])
-    mapped = cv2.warpAffine(cv2.GaussianBlur(image, (0, 0), 0.6), map_[:2], (220, 330))
+    map_ = np.array([[0.5, 0.2, 10.0], [-0.3, 1.5, 70.0], [0, 0, 1]])
+    mapped = cv2.warpAffine(cv2.GaussianBlur(image, (0, 0), 0.8), map_[:2], (160, 380))
     share = repeated(image, mapped, map_)
     circles = [
         AffineFrames(f.x, f.y, f.matrix[:, :1, :1] * 0 + np.eye(2) * radius(f), f.score)
         for f in (harris_affine(image, 250), harris_affine(mapped, 250))
     ]
     round_ = repeatability(*circles, map_, (image.shape, mapped.shape), exact_overlap)[0]
-    assert share > 0.45 and share > 1.5 * round_  # it is the shapes that do it
+    assert share > 0.25 and share > 2 * round_  # it is the shapes that do it
 
 
 def radius(frames):

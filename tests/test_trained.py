@@ -111,7 +111,7 @@ def test_binary_networks_give_packed_signs(tmp_path):
     made = trained.by_torch(tmp_path / "w", card)
     loaded = trained.load(tmp_path / "w", card)
     with torch.inference_mode():
-        vectors = loaded(resize(torch.from_numpy(PATCHES)[:, None].float(), 32))
+        vectors = loaded(resize(torch.from_numpy(PATCHES.copy())[:, None].float(), 32))
     assert made.distance is HAMMING
     assert np.array_equal(made.describe(PATCHES), np.packbits(vectors.numpy() >= 0, axis=1))
 

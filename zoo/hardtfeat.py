@@ -30,22 +30,21 @@ def resize(patches: UInt8[torch.Tensor, "n height width"]) -> Float[torch.Tensor
     At 32 pixels all numbers are whole and below 2^24, or products with a power of 2: float32 holds
     them exactly, in every runtime.
     """
-    (up, low), (left, right) = (_ends(size, patches.device) for size in patches.shape[1:])
+    (up, low), (left, right) = _ends(patches, 1), _ends(patches, 2)
     x = (patches.float() @ (left + right).T / 16).floor()  # (n, height, 32)
     x = (up @ x / 65536).floor() + (low @ x / 65536).floor()  # (n, 32, 32)
     return ((x + 2) / 4).floor()
 
 
-def _ends(
-    source: int | torch.SymInt, device: torch.device
-) -> list[Float[torch.Tensor, "32 source"]]:
-    """What the source pixel before each target pixel gives to it, and the one behind."""
+def _ends(patches: UInt8[torch.Tensor, "n h w"], axis: int) -> list[Float[torch.Tensor, "32 _"]]:
+    """What the pixel before each target pixel gives to it along an axis, and the one behind."""
+    source, device = patches.shape[axis], patches.device
     at = (torch.arange(SIDE, device=device) + 0.5) * (source / SIDE) - 0.5
     before = at.floor()
     behind = at - before
-    pixel = torch.arange(source, device=device)  # type: ignore[arg-type]  # symbols, too
+    pixel = torch.arange(source, device=device)
     return [
-        (pixel == one.clamp(0, source - 1)[:, None]) * (2048 * share)[:, None]  # type: ignore[arg-type]
+        (pixel == one.clamp(0, source - 1)[:, None]) * (2048 * share)[:, None]
         for one, share in ((before, 1 - behind), (before + 1, behind))
     ]
 

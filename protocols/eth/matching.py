@@ -59,10 +59,17 @@ class Axes:
         return np.concatenate([first, rest[:, None]], axis=1).astype(np.float32), whole
 
 
+def numbers_of(vectors: Vectors, distance: Distance) -> Numbers:
+    """Vectors as the numbers that are compared: bits become 0 and 1."""
+    if distance.dtype is np.uint8:
+        return np.unpackbits(vectors, axis=1).astype(np.float32)
+    return vectors
+
+
 def axes(vectors: Sequence[Vectors], distance: Distance) -> Axes:
     """The axes of the vectors of some images, from a sample: any would give the same matches."""
     step = -(-sum(map(len, vectors)) // SAMPLE) or 1
-    numbers = _numbers(np.concatenate([own[::step] for own in vectors]), distance)
+    numbers = numbers_of(np.concatenate([own[::step] for own in vectors]), distance)
     dim = numbers.shape[1]
     mean = numbers.mean(axis=0, dtype=np.float64) if len(numbers) else np.zeros(dim)
     centred = numbers - mean
@@ -81,19 +88,12 @@ def match(a: Vectors, b: Vectors, by: Axes) -> Matches:
     """
     if not len(a) or not len(b):
         return np.empty((0, 2), np.uint32)
-    numbers = _numbers(np.concatenate([a, b]), by.distance)
+    numbers = numbers_of(np.concatenate([a, b]), by.distance)
     first, whole = by.parts(numbers)
     pair = _Pair(len(a), numbers, first, whole, L2.rounding(whole))
     row, column = _mutual(pair, *_near(pair))
     found = np.stack([row, column], axis=1).astype(np.uint32)
     return found if len(found) >= LEAST else found[:0]
-
-
-def _numbers(vectors: Vectors, distance: Distance) -> Numbers:
-    """Vectors as numbers; bits become 0 and 1."""
-    if distance.dtype is np.uint8:
-        return np.unpackbits(vectors, axis=1).astype(np.float32)
-    return vectors
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from harness import Block, Dataset, Descriptions, Protocol, Quantity, Scores, atomic, parallel
-from harness.distances import HAMMING, Distance
+from harness.distances import Distance
 from harness.statistics import COVERED
 from harness.types import Patches, Vectors
 from protocols.colmap.mapping import quiet
 from protocols.eth import files as official
 from protocols.eth.keypoints import table_of
-from protocols.eth.matching import axes, match
+from protocols.eth.matching import axes, match, numbers_of
 from protocols.eth.pairs import Pairs, pairs
 from protocols.eth.sample import sample
 from protocols.eth.scenes import TOTAL, Opened, Scene, open_scenes
@@ -245,10 +245,7 @@ def _write(
     matched: Sequence[Matched],
     distance: Distance,
 ) -> None:
-    """The official files of keypoints, descriptors and matches, scene by scene.
-
-    Bits are written as numbers 0 and 1, whose squared Euclidean distance is Hamming's.
-    """
+    """The official files of keypoints, descriptors and matches, scene by scene."""
     if folder.exists():
         raise FileExistsError(
             f"{folder} is there already: give a new folder (--set files=DIR), and one model"
@@ -257,7 +254,7 @@ def _write(
         for scene, own, pairs in zip(scenes, vectors, matched, strict=True):
             root = unfinished / scene.name
             for name, frames, rows in zip(scene.names, scene.frames, own, strict=True):
-                numbers = np.unpackbits(rows, axis=1) if distance is HAMMING else rows
+                numbers = numbers_of(rows, distance)
                 official.write_keypoints(root / f"keypoints/{name}.bin", table_of(frames))
                 official.write_descriptors(root / f"descriptors/{name}.bin", numbers)
             for (a, b), matches in pairs.items():
