@@ -90,6 +90,7 @@ def test_the_prediction_alone_is_learned_at_a_hundredth(transformer):
 def test_vectors_are_of_unit_length_or_activations(make, binary):
     network = make(dropout=0.0, binary=binary).eval()
     found = network(patches(4, network.side))
+    assert network(patches(4, network.side)[:0]).shape == (0, found.shape[1])
     assert network.distance is (HAMMING if binary else L2)
     assert found.shape == (4, 256 if binary else 128) and found.shape[1] == network.dim
     assert ((found.norm(dim=1) - 1).abs() < 1e-5).all() != binary

@@ -10,23 +10,17 @@ from harness.evaluate import evaluate
 from harness.types import Descriptions
 from protocols.eth import files
 from protocols.eth.reconstruction import eth
-from protocols.eth.sample import EYES, SCENE, make, sample
+from protocols.eth.sample import EYES, SCENE, SHA256, sample
 from protocols.eth.structure import reconstruct
 from protocols.samples import fingerprint
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+@pytest.fixture
+def folder(tmp_path):
     """The sample, without the name that it has from a file."""
-    folder = tmp_path_factory.mktemp("sets") / "rooms"
-    make(folder)
+    folder = shutil.copytree(sample(), tmp_path / "rooms")
     (folder / "dataset.json").unlink()
     return folder
-
-
-@pytest.fixture
-def copy(folder, tmp_path):
-    return shutil.copytree(folder, tmp_path / "rooms")
 
 
 def by_point(protocol, dim=32):
@@ -40,9 +34,9 @@ def scores(protocol, vectors, distance=L2):
     return protocol.score(Descriptions(protocol.dataset, vectors, distance))
 
 
-def test_the_sample_is_the_same_on_every_machine(tmp_path):
-    make(tmp_path)
-    assert fingerprint(tmp_path) == fingerprint(sample())
+def test_the_sample_is_the_same_on_every_machine():
+    assert fingerprint(sample()) == SHA256
+    assert named(sample()) == ("eth-sample", SCENE)
 
 
 def test_a_block_is_an_image_read_when_it_is_wanted(folder, monkeypatch):
@@ -65,27 +59,27 @@ def test_every_keypoint_has_its_patch(folder):
         assert len(block.read()) == len(table)
 
 
-def test_the_hash_of_a_block_is_of_what_its_patches_are_made_from(copy):
+def test_the_hash_of_a_block_is_of_what_its_patches_are_made_from(folder):
     def hashes(**options):
-        return [block.sha256 for block in eth(data=copy, **options).dataset.blocks]
+        return [block.sha256 for block in eth(data=folder, **options).dataset.blocks]
 
     before = hashes()
     assert hashes() == before
     for options in ({"side": 33}, {"extent": 5.0}, {"smoothing": 0.0}):
         assert not set(before) & set(hashes(**options))
-    file = copy / SCENE / "keypoints/0001.png.bin"
+    file = folder / SCENE / "keypoints/0001.png.bin"
     table = files.read_keypoints(file)
     table[0, 0] += 0.25
     files.write_keypoints(file, table)
-    shutil.copyfile(copy / SCENE / "images/0001.png", copy / SCENE / "images/0002.png")
+    shutil.copyfile(folder / SCENE / "images/0001.png", folder / SCENE / "images/0002.png")
     assert [a == b for a, b in zip(before, hashes(), strict=True)] == [1, 0, 0, 1, 1]
 
 
-def test_known_cameras_are_part_of_the_truth(copy):
-    before = eth(data=copy).dataset.truth
-    file = copy / SCENE / "gt_dense_cameras/0000.png.camera"
+def test_known_cameras_are_part_of_the_truth(folder):
+    before = eth(data=folder).dataset.truth
+    file = folder / SCENE / "gt_dense_cameras/0000.png.camera"
     file.write_text(file.read_text().replace("3.6", "3.5"))
-    assert eth(data=copy).dataset.truth != before
+    assert eth(data=folder).dataset.truth != before
 
 
 def test_perfect_vectors_put_the_whole_scene_together(folder):
@@ -176,12 +170,12 @@ def test_bits_are_written_as_numbers(folder, tmp_path):
     np.testing.assert_array_equal(found, np.unpackbits(bits[protocol.dataset.image == 0], axis=1))
 
 
-def test_two_scenes_are_scored_apart_and_summed_up(copy):
-    shutil.copytree(copy / SCENE, copy / "attic")
-    shutil.rmtree(copy / "attic" / "points")
-    protocol = eth(data=copy)
+def test_two_scenes_are_scored_apart_and_summed_up(folder):
+    shutil.copytree(folder / SCENE, folder / "attic")
+    shutil.rmtree(folder / "attic" / "points")
+    protocol = eth(data=folder)
     assert protocol.dataset.split == f"attic+{SCENE}"
-    one = eth(data=copy, split=SCENE)
+    one = eth(data=folder, split=SCENE)
     assert one.dataset.split == SCENE
     n = len(one.dataset)
     assert len(np.unique(protocol.dataset.point[:n])) == n  # nobody knows: all differ
@@ -195,11 +189,11 @@ def named(folder, **options):
     return dataset.name, dataset.split
 
 
-def test_other_patches_and_other_keypoints_have_a_split_of_their_own(copy):
-    assert named(copy, side=33, smoothing=0.0) == ("eth-rooms", f"{SCENE}@side-33+smoothing-0")
-    shutil.rmtree(copy / SCENE / "keypoints")
-    assert named(copy) == ("eth-rooms", f"{SCENE}@sift")
-    assert named(copy, extent=6.75) == ("eth-rooms", f"{SCENE}@sift+extent-6.75")
+def test_other_patches_and_other_keypoints_have_a_split_of_their_own(folder):
+    assert named(folder, side=33, smoothing=0.0) == ("eth-rooms", f"{SCENE}@side-33+smoothing-0")
+    shutil.rmtree(folder / SCENE / "keypoints")
+    assert named(folder) == ("eth-rooms", f"{SCENE}@sift")
+    assert named(folder, extent=6.75) == ("eth-rooms", f"{SCENE}@sift+extent-6.75")
 
 
 def test_a_scene_may_be_given_itself(folder):
@@ -211,20 +205,20 @@ def test_a_folder_of_many_sets_is_looked_into(folder, tmp_path):
     assert named(tmp_path / "all")[1] == SCENE
 
 
-def test_only_whole_scenes_with_official_files_are_called_eth(copy, monkeypatch):
+def test_only_whole_scenes_with_official_files_are_called_eth(folder, monkeypatch):
     monkeypatch.setitem(eth.__globals__, "pairs", lambda *_: [])
-    (copy / SCENE).rename(copy / "Fountain")
-    assert named(copy)[0] == "eth-rooms"  # it has 11 images
+    (folder / SCENE).rename(folder / "Fountain")
+    assert named(folder)[0] == "eth-rooms"  # it has 11 images
     for i in range(len(EYES), 11):
         for kind, end in (
             ("images", ".png"), ("keypoints", ".png.bin"), ("points", ".png.bin"),
             ("gt_dense_cameras", ".png.camera"),
         ):  # fmt: skip
-            inside = copy / "Fountain" / kind
+            inside = folder / "Fountain" / kind
             shutil.copyfile(inside / f"0000{end}", inside / f"{i:04}{end}")
-    assert named(copy)[0] == "eth-rooms"  # whose cameras nobody filled in
-    (copy / "Fountain" / "database.db").touch()
-    assert named(copy)[0] == "eth"
+    assert named(folder)[0] == "eth-rooms"  # whose cameras nobody filled in
+    (folder / "Fountain" / "database.db").touch()
+    assert named(folder)[0] == "eth"
 
 
 @pytest.mark.parametrize(
@@ -280,16 +274,16 @@ def with_a_forbidden_name(scene):
         (with_a_forbidden_name, "'total' can't name a scene: rename"),
     ],
 )
-def test_a_damaged_scene_is_refused_by_the_name_of_what_is_wrong(copy, spoil, message):
-    spoil(copy / SCENE)
+def test_a_damaged_scene_is_refused_by_the_name_of_what_is_wrong(folder, spoil, message):
+    spoil(folder / SCENE)
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        eth(data=copy)
+        eth(data=folder)
 
 
-def test_an_image_without_keypoints_takes_part(copy):
-    files.write_keypoints(copy / SCENE / "keypoints/0004.png.bin", np.zeros((0, 4), np.float32))
-    files.write_points(copy / SCENE / "points/0004.png.bin", np.zeros(0, np.intp))
-    protocol = eth(data=copy)
+def test_an_image_without_keypoints_takes_part(folder):
+    files.write_keypoints(folder / SCENE / "keypoints/0004.png.bin", np.zeros((0, 4), np.float32))
+    files.write_points(folder / SCENE / "points/0004.png.bin", np.zeros(0, np.intp))
+    protocol = eth(data=folder)
     assert protocol.dataset.blocks[4].read().shape == (0, 65, 65)
     found = scores(protocol, by_point(protocol)).values
     assert found[f"{SCENE}/registered"] == len(EYES) - 1

@@ -43,18 +43,17 @@ def made(name, patches, **more):
     return network.train(), method
 
 
-def loss_of(network, method, groups, patches, step=0, precision=torch.float32):
-    batch = method.sampler(groups, 0)(step)
+def loss_of(network, method, groups, patches):
+    batch = method.sampler(groups, 0)(0)
     x = torch.from_numpy(patches[batch.rows])[:, None].float()
-    random = torch.Generator().manual_seed(step)
-    return method(Described(network, precision), x, torch.from_numpy(batch.point), random)
+    random = torch.Generator().manual_seed(0)
+    return method(Described(network, torch.float32), x, torch.from_numpy(batch.point), random)
 
 
 @every
-@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16], ids=str)
-def test_its_loss_is_finite_and_reaches_every_weight(name, precision, groups, patches):
+def test_its_loss_is_finite_and_reaches_every_weight(name, groups, patches):
     network, method = made(name, patches)
-    loss = loss_of(network, method, groups, patches, precision=precision)
+    loss = loss_of(network, method, groups, patches)
     loss.backward()
     assert loss.shape == () and loss.dtype == torch.float32 and loss.isfinite()
     for of, parameter in network.named_parameters():

@@ -86,11 +86,11 @@ def test_as_many_points_as_there_are_is_enough(make):
 def test_pairs_are_drawn_evenly():
     groups = Groups.of(np.repeat(np.arange(2), 3), np.zeros(6, int))
     sampler = random_pairs(groups, 2, 0)
-    drawn = np.stack([sampler(step).rows for step in range(3000)])  # a a p p
+    drawn = np.stack([sampler(step).rows for step in range(1200)])  # a a p p
     both = np.sort(drawn.reshape(-1, 2, 2), axis=1)  # anchor and positive, of two points
     _, count = np.unique(both[:, 0] * 6 + both[:, 1], return_counts=True)
     assert len(count) == 6
-    assert count.min() > 900
+    assert count.min() > 320  # of 400 on average
 
 
 def test_an_epoch_has_every_point_once_but_a_rest_smaller_than_a_batch():

@@ -80,7 +80,10 @@ class SpatialTransformer(Network):
             # What is learned is the change, so that weight decay pulls towards no change.
             change = self.predict(length_1).view(-1, 2, 3)
             maps = change + torch.eye(2, 3, device=change.device)
-            grid = functional.affine_grid(maps, [maps.shape[0], 1, 32, 32], align_corners=False)
+            middle = (torch.arange(32, device=maps.device) + 0.5) / 16 - 1  # of pixels, in [-1, 1]
+            y, x = torch.meshgrid(middle, middle, indexing="ij")
+            places = torch.stack([x, y, torch.ones_like(x)], dim=2).flatten(0, 1)  # (1024, 3)
+            grid = (places @ maps.transpose(1, 2)).view(-1, 32, 32, 2)
             return functional.grid_sample(
                 patches.float(), grid, padding_mode="border", align_corners=False
             )

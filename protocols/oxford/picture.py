@@ -14,7 +14,7 @@ from jaxtyping import Float64, Int, Int32, UInt8
 
 from harness import Dataset, Descriptions
 from harness.registry import unknown
-from harness.types import Patches, Picture
+from harness.types import Picture
 from protocols.images.affine import AffineFrames
 from protocols.images.sequences import IMAGES, find, read_grey
 from protocols.oxford.evaluation import FEATURES, STRATEGIES, pair_scores
@@ -121,7 +121,7 @@ class _View:
 
     grey: UInt8[np.ndarray, "height width"]
     regions: AffineFrames
-    patches: Patches
+    patches: UInt8[np.ndarray, "n side side"]
 
 
 def _spread(regions: AffineFrames) -> Int[np.ndarray, " shown"]:

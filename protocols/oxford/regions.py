@@ -96,7 +96,8 @@ def _of_oxford(file: Path) -> AffineFrames:
 
 
 def _checked(frames: AffineFrames, what: str) -> AffineFrames:
-    sound = np.isfinite(table(frames)).all(axis=1) & (np.linalg.det(frames.matrix) != 0)
+    with np.errstate(invalid="ignore"):  # of what is not finite
+        sound = np.isfinite(table(frames)).all(axis=1) & (np.linalg.det(frames.matrix) != 0)
     if not sound.all():
         bad = np.flatnonzero(~sound)[0] + 1
         raise ValueError(f"{what}: region {bad} of {len(frames)} is no ellipse; leave it out")

@@ -1,0 +1,104 @@
+"""Speed of a network by torch and by ONNX Runtime, in float32, float16 and int8, in one run.
+
+    python benchmarks/onnx_speed.py [--model adasample] [--rounds 5] [--threads 2] [--rows]
+
+Patches are those of hpatches-sample. Ways and batch sizes take turns, round after round, and the
+best round of each counts, so that other work on the machine hits all alike. With --rows it also
+finds out, for 1 .. 513 patches at a time, whether any bit of a vector depends on its batch.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import torch
+
+from harness import onnx_check, onnx_export, plugins, registry
+from harness.onnx_session import some_patches
+from harness.types import Descriptor, Patches
+
+PRECISIONS = ("fp32", "fp16", "int8")
+BATCHES = (1, 64, 512)
+
+Run = Callable[[Patches], np.ndarray]
+
+
+def by_torch(model: Descriptor) -> Run:
+    network = model.network().eval()
+
+    def run(patches: Patches) -> np.ndarray:
+        with torch.inference_mode():
+            return network(torch.tensor(patches)).numpy()
+
+    return run
+
+
+def by_onnx(file: Path, threads: int) -> Run:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+    return lambda patches: session.run(None, {"patches": patches})[0]
+
+
+def seconds(run: Run, patches: Patches, batch: int) -> float:
+    begun = time.perf_counter()
+    for i in range(0, len(patches), batch):
+        run(patches[i : i + batch])
+    return time.perf_counter() - begun
+
+
+def rows_that_depend_on_their_batch(run: Run, patches: Patches) -> int:
+    together = run(patches)
+    return sum(
+        int((run(patches[:n]) != together[:n]).any(axis=1).sum()) for n in range(1, len(patches))
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="adasample")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--rows", action="store_true", help="compare batches of 1 .. 513")
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    model = plugins.model(given.model, device="cpu")
+    dataset = registry.load("protocols", "hpatches/matching")().dataset
+    patches = some_patches(dataset, 1024)[:513]
+    with tempfile.TemporaryDirectory() as folder:
+        runs = {"torch": by_torch(model)}
+        sizes = {"torch": 0}
+        for precision in PRECISIONS:
+            file = Path(folder, f"{precision}.onnx")
+            done = onnx_export.export(
+                model, file, precision=precision, calibration=some_patches(dataset, 256)
+            )
+            runs[precision], sizes[precision] = by_onnx(file, given.threads), done.size
+        best = dict.fromkeys([(way, batch) for way in runs for batch in BATCHES], np.inf)
+        for _ in range(given.rounds):
+            for way, batch in best:
+                some = patches[:64] if batch == 1 else patches[:512]
+                best[way, batch] = min(
+                    best[way, batch], seconds(runs[way], some, batch) / len(some)
+                )
+        wanted = runs["torch"](patches)
+        print(f"{given.model}, {given.threads} threads: patches a second by batch size\n")
+        print(f"| | {' | '.join(map(str, BATCHES))} | MiB | apart from torch, mean | most |")
+        print("|---|" + "---:|" * (len(BATCHES) + 3))
+        for way, run in runs.items():
+            apart = onnx_check.apart_by(run(patches), wanted, model.distance)
+            speeds = " | ".join(f"{1 / best[way, batch]:,.0f}" for batch in BATCHES)
+            size = f"{sizes[way] / 2**20:.2f}" if sizes[way] else ""
+            print(f"| {way} | {speeds} | {size} | {apart.mean():.1e} | {apart.max():.1e} |")
+        if given.rows:
+            for precision in PRECISIONS:
+                found = rows_that_depend_on_their_batch(runs[precision], patches)
+                print(f"{precision}: {found} rows of batches of 1 .. 513 differ in any bit")
+
+
+if __name__ == "__main__":
+    main()
