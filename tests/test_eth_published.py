@@ -1,4 +1,4 @@
-"""The published rows of SIFT, from the images up: COLMAP's features, our matches, COLMAP's model."""
+"""The published rows of SIFT, from the images up: COLMAP's features, our matches, its model."""
 
 import numpy as np
 import pycolmap
