@@ -380,7 +380,7 @@ def test_a_picture_shows_both_images_and_says_what_was_matched(small):
     )
     assert [block.name for block in drawn.dataset.blocks] == ["two/img1", "two/img3"]
     truth = opened(small).planes[1].truths[1]
-    vectors = np.concatenate(informed(truth, noise=0.3))
+    vectors = np.concatenate(informed(truth, noise=1.0))
     image = cv2.imdecode(
         np.frombuffer(drawn.draw(Descriptions(drawn.dataset, vectors, L2)), np.uint8), 1
     )

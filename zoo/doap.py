@@ -169,14 +169,13 @@ def average_precision(
     return closed_form(matches, matches + others)
 
 
-class DOAP(Method):
-    """1 - mean average precision of a batch of whole points, by Euclidean distance."""
+class Listwise(Method):
+    """1 - mean average precision of a batch of whole points."""
 
     def __init__(
         self,
         *,
         patches: Annotated[int, Ge(2)],
-        bins: Annotated[int, Ge(1)],
         in_turn: bool = False,
         distractors: Distractors = "all",
     ) -> None:
@@ -184,15 +183,13 @@ class DOAP(Method):
 
         Args:
             patches: M, the most in a batch.
-            bins: b, of which there are b + 1; at most 25 in the paper.
             in_turn: step k takes point k first (RomePatches).
             distractors: patches of all other points, or only those of other sequences (patch
                 retrieval in HPatches), or in addition those of the same sequence that label mining
                 tells from the query; then the batches are of two sequences.
         """
         super().__init__()
-        self.patches, self.bins, self.in_turn = patches, bins, in_turn
-        self.distractors = distractors
+        self.patches, self.in_turn, self.distractors = patches, in_turn, distractors
         self.sequence: Int[torch.Tensor, " points"] | None = None
         self.mined: Mined | None = None
 
@@ -232,8 +229,8 @@ class DOAP(Method):
         point: Int[torch.Tensor, " n"],
         ignored: Bool[torch.Tensor, "n n"] | None,
     ) -> Float[torch.Tensor, " queries"]:
-        """Of unit vectors."""
-        return average_precision(vectors, point, euclidean(self.bins), ignored=ignored)
+        """Of what the network gives."""
+        raise NotImplementedError
 
     def _ignored(
         self, point: Int[torch.Tensor, " n"], row: Int[torch.Tensor, " n"] | None
@@ -250,18 +247,20 @@ class DOAP(Method):
         return unsure
 
 
-class BinaryDOAP(DOAP):
-    """The same by Hamming distance: a network's activations f through tanh for their signs, (8)."""
+class DOAP(Listwise):
+    """By Euclidean distance of unit vectors."""
 
     def __init__(
         self,
         *,
         patches: Annotated[int, Ge(2)],
+        bins: Annotated[int, Ge(1)],
         in_turn: bool = False,
         distractors: Distractors = "all",
     ) -> None:
-        """Keep the options; there is a bin for each distance."""
-        super().__init__(patches=patches, bins=1, in_turn=in_turn, distractors=distractors)
+        """Keep the options; of bins, at most 25 in the paper, there is one more."""
+        super().__init__(patches=patches, in_turn=in_turn, distractors=distractors)
+        self.bins = bins
 
     def average_precision(
         self,
@@ -269,6 +268,19 @@ class BinaryDOAP(DOAP):
         point: Int[torch.Tensor, " n"],
         ignored: Bool[torch.Tensor, "n n"] | None,
     ) -> Float[torch.Tensor, " queries"]:
-        """Of activations."""
+        """Of unit vectors."""
+        return average_precision(vectors, point, euclidean(self.bins), ignored=ignored)
+
+
+class BinaryDOAP(Listwise):
+    """By Hamming distance: a network's activations f through tanh for their signs, (8)."""
+
+    def average_precision(
+        self,
+        vectors: Vectors,
+        point: Int[torch.Tensor, " n"],
+        ignored: Bool[torch.Tensor, "n n"] | None,
+    ) -> Float[torch.Tensor, " queries"]:
+        """Of activations; there is a bin for each distance."""
         code = wide(vectors).tanh()
         return average_precision(code, point, hamming(code.shape[1]), ignored=ignored)

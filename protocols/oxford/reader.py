@@ -90,10 +90,12 @@ def open_set(
     base, complete = _name(root, sequences, allow_partial)
     places = [(sequence, k) for sequence in sequences for k in range(IMAGES)]
     log.info("finding the regions of %d images", len(places))
+    regions.detector_code()
     every = parallel.each(partial(regions_of, frames=frames, features=features), places)
     log.info("cutting out %d patches", sum(len(one) for one in every))
+    code = registry.code_sha256(affine_patches.__module__)
     blocks = parallel.each(
-        partial(block_of, magnification=magnification), zip(places, every, strict=True)
+        partial(block_of, magnification=magnification, code=code), zip(places, every, strict=True)
     )
     planes = _planes(sequences, every, measure)
     name = base if frames is None else f"{base}+{plain(frames)}"
@@ -175,7 +177,9 @@ def regions_of(
     return regions.chosen(found, features)
 
 
-def block_of(one: tuple[tuple[Sequence, int], AffineFrames], *, magnification: float) -> Block:
+def block_of(
+    one: tuple[tuple[Sequence, int], AffineFrames], *, magnification: float, code: str
+) -> Block:
     """The patches of one image; their hash is kept in the cache by all that they are made from."""
     (sequence, k), frames = one
 
@@ -189,7 +193,7 @@ def block_of(one: tuple[tuple[Sequence, int], AffineFrames], *, magnification: f
         "regions": hashlib.sha256(regions.table(frames).tobytes()).hexdigest(),
         "magnification": repr(magnification),
         "side": str(SIDE),
-        "code": registry.code_sha256(affine_patches.__module__),
+        "code": code,
     }
     digest = cache.read(origin)
     if digest is None:

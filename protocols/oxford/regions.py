@@ -8,6 +8,7 @@ may hold. The latter have no direction and get the main one of the image there.
 """
 
 import hashlib
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -20,18 +21,24 @@ from protocols.images.harris_affine import harris_affine, oriented
 from protocols.images.sequences import ENDINGS, OTHER_ENDINGS, read_grey
 
 
+@cache
+def detector_code() -> str:
+    """A hash of the detector. Python 3.11 can't parse in several threads: ask before they start."""
+    return registry.code_sha256(harris_affine.__module__)
+
+
 def detected(image: Path, sha256: str, most: int) -> AffineFrames:
     """The strongest Harris-Affine regions of an image; kept in the cache, by its contents."""
-    cache = VectorCache(home.cache("regions"))
+    kept = VectorCache(home.cache("regions"))
     origin = {
         "image": sha256,
         "most": str(most),
-        "code": registry.code_sha256(harris_affine.__module__),
+        "code": detector_code(),
     }
-    rows = cache.read(origin)
+    rows = kept.read(origin)
     if rows is None:
         rows = table(harris_affine(read_grey(image), most))
-        cache.write(origin, rows)
+        kept.write(origin, rows)
     return _frames(rows)
 
 
