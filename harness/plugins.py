@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import inspect
+import logging
 import re
 import sys
 from collections.abc import Callable
@@ -19,6 +20,8 @@ from harness.distances import HAMMING, L2
 from harness.errors import FAILURES
 from harness.types import Descriptor
 from harness.vector_folder import VectorFolder
+
+log = logging.getLogger(__name__)
 
 DEVICES = ("auto", "cpu", "cuda")
 FORMS = "an installed name, file.py:name, a .onnx file or a folder of CSV files"
@@ -87,7 +90,12 @@ def _installed(name: str, device: str) -> Descriptor:
 def _made(maker: Callable[..., Any], device: str, origin: str) -> Descriptor:
     options = {}
     if "device" in inspect.signature(maker).parameters:
-        options["device"] = ("cuda" if cuda_works() else "cpu") if device == "auto" else device
+        if device == "auto" and cuda_works():
+            try:
+                return _made(maker, "cuda", origin)
+            except RuntimeError as error:  # what works for PyTorch may not for ONNX Runtime
+                log.warning("%s; it computes on the CPU instead", error)
+        options["device"] = "cpu" if device == "auto" else device
     try:
         made = maker(**options)
     except FAILURES as error:

@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from harness.distances import ANGLE, DISTANCES, HAMMING, L2
 from protocols.eth import matching
-from protocols.eth.matching import LEAST, axes, match
+from protocols.eth.matching import LEAST, Axes, axes, match
 
 every = pytest.mark.parametrize("distance", DISTANCES.values(), ids=lambda d: d.name)
 
@@ -73,6 +73,16 @@ def test_any_axes_give_the_same_matches(distance):
     a, b = alike(distance)
     others = axes(alike(distance, seed=1), distance)
     np.testing.assert_array_equal(match(a, b, others), matched(a, b, distance))
+
+
+def test_bounds_that_do_not_tell_vectors_apart_decide_nothing(monkeypatch):
+    """Two of these are the same, the third only looks so in what is compared first."""
+    monkeypatch.setattr(matching, "LEAST", 1)
+    one, other = np.eye(16, dtype=np.float32)[[9, 10]]
+    by = Axes(L2, np.zeros(16), np.eye(16)[:, :8])
+    for b in ([one, other, one], [other, one, one], [one, one, other]):
+        assert match(one[None], np.array(b), by).tolist() == []
+    assert match(one[None], np.array([other, one]), by).tolist() == [[0, 1]]
 
 
 def test_chunks_change_nothing(monkeypatch):

@@ -154,6 +154,17 @@ def test_auto_suits_a_maker_that_takes_no_device(install):
     assert plugins.model("good", device="auto").provider == "cpu"
 
 
+def test_auto_is_told_and_the_cpu_where_a_model_can_not_use_the_cuda_that_works(
+    install, monkeypatch, caplog
+):
+    monkeypatch.setattr(plugins, "cuda_works", lambda: True)
+    install("their-zoo", GOOD, asks="asks", lies="lies")
+    assert plugins.model("asks", device="auto").provider == "cuda"
+    assert plugins.model("lies", device="auto").provider == "cpu"
+    assert "was told to compute on cuda" in caplog.text
+    assert "it computes on the CPU instead" in caplog.text
+
+
 def test_cuda_for_a_model_that_takes_no_device_is_an_error_that_names_it(install):
     install("their-zoo", GOOD, good="good")
     with pytest.raises(RuntimeError, match="good can't compute on cuda"):

@@ -127,14 +127,14 @@ def _near(pair: _Pair) -> tuple[_Nearest, Some, Some, Squares]:
     square = pair.measured(rows, columns[0])
     second = np.where(np.isinf(bound[1]), np.inf, pair.measured(rows, columns[1]))
     farther = np.maximum(square, second)
-    clear = (square <= second) & (np.sqrt(square) <= RATIO * np.sqrt(bound[1]))
+    clear = (bound[1] > 0) & (np.sqrt(square) <= RATIO * np.sqrt(bound[1]))
     hopeless = (np.sqrt(bound[0]) > RATIO * np.sqrt(farther)) | (farther == 0)
     left = np.flatnonzero(~(clear | hopeless))
     row, column, close = _within(pair, left, slice(pair.n, None), farther[left])
     at = np.flatnonzero(np.diff(row, prepend=-1))  # the nearest of each row; next, the second
     near = (close[at + 1] > 0) & (np.sqrt(close[at]) <= RATIO * np.sqrt(close[at + 1]))
     at = at[near]
-    sure = np.flatnonzero(clear & (farther > 0))
+    sure = np.flatnonzero(clear)
     return (
         _Nearest(columns[0], square, others),
         np.concatenate([sure, left[row[at]]]),

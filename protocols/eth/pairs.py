@@ -13,6 +13,7 @@ import pycolmap
 
 from harness import atomic, home
 from protocols.colmap.mapping import quiet
+from protocols.phototour.resuming import resuming
 
 EXHAUSTIVE = 2000
 """With as many images or more, each is matched with those that a vocabulary tree finds for it."""
@@ -22,6 +23,8 @@ FEATURES = 2000  # SIFT features of an image, the largest, that it is found by
 WORDS = 16_384  # of the vocabulary
 LEARNED = 40  # features for each word that the vocabulary is learned from
 EMBEDDED = 64  # bits of COLMAP's Hamming embedding: it has no other
+
+DATABASE, TREE = "database.db", "tree.bin"
 
 Pairs = list[tuple[int, int]]
 
@@ -43,16 +46,17 @@ def pairs(images: Path, names: Sequence[str], sha256: Sequence[str]) -> Pairs:
     folder = home.cache("pairs", key)
     kept = folder / "pairs.json"
     if not kept.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        with quiet():
+        with resuming(folder, {"settings": settings}), quiet():
             found = _retrieved(images, names, folder)
-        atomic.write_text(kept, json.dumps(found))
+            atomic.write_text(kept, json.dumps(found))
+            for file in (DATABASE, TREE):  # up to gigabytes, of no further use
+                (folder / file).unlink()
     return [(a, b) for a, b in json.loads(kept.read_text())]
 
 
 def _retrieved(images: Path, names: Sequence[str], folder: Path) -> Pairs:
     """Interrupted, it goes on with the images that have no features yet."""
-    database = folder / "database.db"
+    database = folder / DATABASE
     if not (folder / "listed").is_file():
         database.unlink(missing_ok=True)
         pycolmap.Database.open(database).close()
@@ -69,7 +73,7 @@ def _retrieved(images: Path, names: Sequence[str], folder: Path) -> Pairs:
         rows = {image.image_id: number[image.name] for image in opened.read_all_images()}
         options = pycolmap.VocabTreePairingOptions(
             num_images=NEIGHBOURS + 1,  # itself is among them
-            vocab_tree_path=_vocabulary(opened, list(rows), folder / "tree.bin"),
+            vocab_tree_path=_vocabulary(opened, list(rows), folder / TREE),
         )
         found = pycolmap.VocabTreePairGenerator(options, opened).all_pairs()
     pairs = {(min(rows[a], rows[b]), max(rows[a], rows[b])) for a, b in found if a != b}
