@@ -34,7 +34,7 @@ def verify(contents: bytes, network: nn.Module, descriptor: Descriptor, *, allow
     patches = {side: hard_patches(side) for _, side in CHECKED}
     wanted = {side: _by_torch(network, some, descriptor) for side, some in patches.items()}
     for level in LEVELS:
-        session = _session(contents, level)
+        session = _session(contents, level, descriptor)
         for n, side in CHECKED:
             where = f"{n} patches of {side} x {side}, {level}"
             try:
@@ -69,10 +69,13 @@ def _by_torch(network: nn.Module, patches: Patches, descriptor: Descriptor) -> V
         ) from error
 
 
-def _session(contents: bytes, level: str) -> Any:
+def _session(contents: bytes, level: str, descriptor: Descriptor) -> Any:
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, f"ORT_{level}")
-    return onnxruntime.InferenceSession(contents, options, providers=["CPUExecutionProvider"])
+    try:
+        return onnxruntime.InferenceSession(contents, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # of a class of its own for each kind of failure
+        raise ValueError(f"{descriptor.name}: ONNX Runtime refuses the graph: {error}") from error
 
 
 def rounding(descriptor: Descriptor) -> float:

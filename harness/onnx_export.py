@@ -42,7 +42,9 @@ def export(
 
     Patches of several sizes, flat and nearly flat ones among them, are described by torch and by
     ONNX Runtime at each level of its optimisation: 0, 1, 2, 7 and 33 at a time. In float32 the
-    cosine distance of the two is below 1e-5 everywhere; in other precisions it is only told.
+    cosine distance of the two is below 1e-5 everywhere; in other precisions it is only told. The
+    facts of the descriptor go into the metadata, and so does `recipe`, where the network has such
+    a text.
 
     Args:
         descriptor: one with a network.
@@ -66,9 +68,9 @@ def export(
     network = descriptor.network().cpu().eval()
     model = graph(network, descriptor.name)
     if precision == "fp16":
-        model = onnx_precision.half(model)
-    elif calibration is not None and precision == "int8":
-        model = onnx_precision.eight_bits(model, calibration)
+        model = onnx_precision.to_float16(model)
+    elif precision == "int8" and calibration is not None:
+        model = onnx_precision.to_int8(model, calibration)
     onnx.helper.set_model_props(model, _metadata(descriptor, network, precision))
     contents = model.SerializeToString(deterministic=True)
     allowed = onnx_check.rounding(descriptor) if precision == "fp32" else math.inf

@@ -3,7 +3,7 @@
 import logging
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -20,40 +20,39 @@ PASSING = {"Relu", "Tanh", "MaxPool"}  # stay in float16 after one of those
 TOGETHER = 32  # patches at a time whose largest numbers are looked for
 
 
-def half(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Layers with weights in float16, and what only passes their numbers on.
+def to_float16(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The graph with its layers in float16, and what only passes their numbers on.
 
     Resizing, normalising and the length of vectors stay in float32, where sums of squares fit.
     """
     graph = model.graph
     weights = {one.name: one for one in graph.initializer if one.data_type == TensorProto.FLOAT}
     nodes: list[onnx.NodeProto] = []
-    halves: dict[str, str] = {}  # a tensor -> its float16 form
-    wholes: dict[str, str] = {}  # a tensor that is computed in float16 -> its float32 form
+    half: set[str] = set()  # tensors that are there in float16
+    computed: set[str] = set()  # those that are computed in it, and not yet cast to float32
 
     def halved(name: str) -> str:
-        if name and name not in halves:
-            halves[name] = f"{name}/half"
+        if name and name not in half:
+            half.add(name)
             if name in weights:
                 values = numpy_helper.to_array(weights[name]).astype(np.float16)
-                graph.initializer.append(numpy_helper.from_array(values, halves[name]))
+                graph.initializer.append(numpy_helper.from_array(values, f"{name}/half"))
             else:
-                nodes.append(_cast(name, halves[name], TensorProto.FLOAT16))
-        return halves.get(name, name)
+                nodes.append(_cast(name, f"{name}/half", TensorProto.FLOAT16))
+        return f"{name}/half" if name else name
 
-    def whole(name: str) -> str:
-        if name in wholes and not wholes[name]:
-            wholes[name] = name
-            nodes.append(_cast(halves[name], name, TensorProto.FLOAT))
-        return name
+    def whole(name: str) -> None:
+        if name in computed:
+            computed.remove(name)
+            nodes.append(_cast(f"{name}/half", name, TensorProto.FLOAT))
 
     for node in graph.node:  # in the order in which they are computed
-        if _is_weighted(node, weights) or (node.op_type in PASSING and node.input[0] in wholes):
-            for i, name in enumerate(node.input):
-                node.input[i] = halved(name)
-            for i, name in enumerate(node.output):
-                halves[name], wholes[name] = f"{name}/half", ""
-                node.output[i] = halves[name]
+        passes = node.op_type in PASSING and node.input[0] in half
+        if passes or _is_weighted(node, weights):
+            node.input[:] = [halved(name) for name in node.input]
+            half.update(node.output)
+            computed.update(node.output)
+            node.output[:] = [f"{name}/half" for name in node.output]
         else:
             for name in node.input:
                 whole(name)
@@ -66,11 +65,18 @@ def half(model: onnx.ModelProto) -> onnx.ModelProto:
     return model
 
 
-def eight_bits(model: onnx.ModelProto, patches: Patches) -> onnx.ModelProto:
-    """Layers with weights in int8, a scale for each channel; all but the first of them.
+def to_int8(model: onnx.ModelProto, patches: Patches) -> onnx.ModelProto:
+    """The graph with its layers in int8, a scale for each channel; all but the first of them.
 
     The first sees the normalised patch, whose rare bright pixels would take the whole range: with
     it, the error was three times as large, and nothing was faster.
+
+    Args:
+        model: the graph.
+        patches: like those to be described; the largest numbers that they give set the scales.
+
+    Raises:
+        ValueError: if there is no second layer.
     """
     from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
 
@@ -84,6 +90,8 @@ def eight_bits(model: onnx.ModelProto, patches: Patches) -> onnx.ModelProto:
 
     weights = {one.name for one in model.graph.initializer}
     layers = [node.name for node in model.graph.node if _is_weighted(node, weights)]
+    if len(layers) < 2:
+        raise ValueError(f"int8 is for all layers but the first, and the graph has {len(layers)}")
     with tempfile.TemporaryDirectory() as folder, quietly():
         file = Path(folder, "int8.onnx")
         quantize_static(
@@ -98,8 +106,8 @@ def eight_bits(model: onnx.ModelProto, patches: Patches) -> onnx.ModelProto:
         return onnx.load(file)
 
 
-def _is_weighted(node: onnx.NodeProto, weights: object) -> bool:
-    return node.op_type in WEIGHTED and node.input[1] in weights  # type: ignore[operator]
+def _is_weighted(node: onnx.NodeProto, weights: Container[str]) -> bool:
+    return node.op_type in WEIGHTED and node.input[1] in weights
 
 
 def _cast(source: str, target: str, kind: int) -> onnx.NodeProto:

@@ -123,6 +123,9 @@ def test_missing_and_malformed_regions_are_named(small):
     edit(small, "two", lambda arrays: arrays.update(img2=np.ones((3, 5))))
     with pytest.raises(ValueError, match=r"two\.npz: img2 has the shape \(3, 5\)"):
         regions.read(small / "found", "two", 2, image)
+    (small / "found/one.npz").write_bytes((small / "found/one.npz").read_bytes()[:500])
+    with pytest.raises(ValueError, match=r"one\.npz has no array img1"):
+        regions.read(small / "found", "one", 1, image)
     with pytest.raises(ValueError, match="has regions of none of one, two"):
         opened(small, frames=small / "images/one")
 
@@ -333,9 +336,7 @@ def test_map_is_of_six_sequences_and_map8_of_eight():
     pair = Truth(np.array([0, 1]), np.array([0, 1]), np.array([0, 1]), 2, 2)
     names = sorted(reader.EIGHT)
     rows = [tuple(slice(i, i + 2) for i in range(j, j + 12, 2)) for j in range(0, 96, 12)]
-    planes = tuple(
-        Plane(name, (), (), (pair,) * 5, own) for name, own in zip(names, rows, strict=True)
-    )
+    planes = tuple(Plane(name, (pair,) * 5, own) for name, own in zip(names, rows, strict=True))
     vectors = np.tile(np.eye(2, dtype=np.float32), (48, 1))
     wrong = names.index("bark")
     vectors[12 * wrong + 2 : 12 * wrong + 12] = np.tile(np.eye(2)[::-1], (5, 1))

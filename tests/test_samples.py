@@ -10,12 +10,14 @@ import pytest
 
 from harness import home
 from protocols.hpatches import sample as hpatches
+from protocols.oxford import sample as oxford
 from protocols.phototour import sample as phototour
 from protocols.romepatches import sample as romepatches
 from protocols.samples import fingerprint, kept, photograph
 
 SAMPLES = {
     "hpatches-sample": hpatches,
+    "oxford-sample": oxford,
     "phototour-sample": phototour,
     "romepatches-sample": romepatches,
 }

@@ -12,9 +12,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import home
+from harness import home, registry
 from harness.contracts import check_descriptor
 from harness.distances import HAMMING, L2
+from harness.evaluate import evaluate
 from harness.onnx_check import apart_by
 from zoo import card as cards
 from zoo import trained
@@ -147,6 +148,19 @@ def test_a_card_of_another_network_is_refused(change, message, shipped):
     card = Card(**shipped.model_dump() | change)
     with pytest.raises(ValueError, match=f"(?s){message}"):
         trained.load(file_of(shipped), card)
+
+
+@pytest.mark.data
+def test_what_is_shipped_scores_on_hpatches_as_it_does_in_torch(shared):
+    tasks = ("verification", "matching", "retrieval")
+    data = shared / "hpatches" / "mini"
+    protocols = [registry.load("protocols", f"hpatches/{task}")(data=data) for task in tasks]
+    card = cards.read(trained.SHIPPED / "adasample.json")
+    models = trained.adasample(), trained.by_torch(file_of(card), card)
+    for here, there in zip(*(evaluate(model, protocols) for model in models), strict=True):
+        assert here.scores.keys() == there.scores.keys()
+        for name, score in here.scores.items():
+            assert score == pytest.approx(there.scores[name], abs=1e-5), name
 
 
 # ---- cards

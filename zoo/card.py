@@ -22,7 +22,7 @@ def _known_distance(name: str) -> str:
 class Strict(BaseModel):
     """A table of a card: what is not known to it is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
 
 
 class Source(Strict):

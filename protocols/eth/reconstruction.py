@@ -30,7 +30,9 @@ from protocols.images.sequences import read_grey
 VERSION = 1  # raised whenever a number could change
 PATCHES = 1  # raised whenever a patch could change: part of the hash of its block
 
-EXTENT, SIDE, SMOOTHING = 7.5, 65, 1.0  # of VLFeat's patches, as the official scripts take them
+# Of VLFeat's patches, as the official scripts take them. It is asked to smooth by 1 and reads the
+# last level of its scale space that is no coarser: by 0.63 to 1, which 0.8 comes nearest to.
+EXTENT, SIDE, SMOOTHING = 7.5, 65, 0.8
 
 QUANTITIES = {
     "registered": Quantity(decimals=0),

@@ -134,9 +134,8 @@ def _own_scale(
     levels: list[_Level], place: Float64[np.ndarray, "n 2"], first: Int[np.ndarray, " n"]
 ) -> Float64[np.ndarray, " n"]:
     """The scale at which the Laplacian is strongest at each corner, or 0 where it has no peak."""
-    response = np.full(
-        (len(place), 2 * HALF_OCTAVE + 1), np.inf
-    )  # no peak beside what is not known
+    # Beside what is not known, there is no peak.
+    response = np.full((len(place), 2 * HALF_OCTAVE + 1), np.inf)
     for i, level in enumerate(levels):
         rows = np.flatnonzero(np.abs(first - i) <= HALF_OCTAVE)
         value = np.abs(_values(_laplacian(level), place[rows] / level.pixel))
@@ -193,10 +192,8 @@ def _adapted(levels: list[_Level], circles: AffineFrames) -> AffineFrames:
     for _ in range(STEPS):
         right, down = _gradients(levels, replace(circles.take(active), matrix=matrix[active]))
         both = np.stack([right, down])
-        tensor = np.einsum("inp,jnp,p->nij", both, both, _window(), optimize=True).astype(
-            np.float64
-        )
-        value, vector = np.linalg.eigh(tensor)
+        tensor = np.einsum("inp,jnp,p->nij", both, both, _window(), optimize=True)
+        value, vector = np.linalg.eigh(tensor.astype(np.float64))
         flat = value[:, 0] <= 1e-6 * value[:, 1]
         value[flat] = 1
         shape = matrix[active] @ (vector / np.sqrt(value)[:, None]) @ vector.swapaxes(1, 2)

@@ -73,17 +73,18 @@ def _first_pairs(
 ) -> tuple[UInt64[np.ndarray, " m"], Rows, Rows]:
     """Keys, rows and columns of the pairs that come first, HELD for each row or few more; sorted.
 
-    A key has the distance in its upper half, whose bits grow with it, and the tie's place below.
+    A key has the distance in its upper half, whose bits grow with it as none is negative, and the
+    tie's place below.
     """
     keys = [np.empty(0, np.uint64)]
     places = [np.empty(0, np.intp)]
     last, held, most = LARGEST, 0, HELD * max(len(a), len(b))  # of keys that are still of interest
     for start, crossed in _crossed(distance, a, b):
-        bits = (crossed + np.float32(0)).view(np.uint32).ravel()  # + 0: the bits of -0 are large
-        near = np.flatnonzero(bits <= last >> 32)
+        bits = crossed.view(np.uint32).ravel()
+        near = np.flatnonzero(bits <= np.uint32(last >> 32))
         if len(near) > 2 * most:
             last = min(last, np.partition(bits[near], most)[most].astype(np.uint64) << 32 | LOWER)
-            near = near[bits[near] <= last >> 32]
+            near = near[bits[near] <= np.uint32(last >> 32)]
         row, column = np.divmod(near, len(b))
         tie = (columns[column] - rows[start + row]) % n
         key = bits[near].astype(np.uint64) << 32 | tie.astype(np.uint64)
@@ -96,7 +97,6 @@ def _first_pairs(
             keys = [key[key <= last] for key in keys]
             held = sum(map(len, keys))
     key, place = np.concatenate(keys), np.concatenate(places)
-    key, place = key[key <= last], place[key <= last]
     order = np.argsort(key)
     return key[order], *np.divmod(place[order], len(b))
 

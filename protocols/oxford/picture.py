@@ -7,6 +7,7 @@ second. Of matches that are near each other, the surest stands for all.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import cv2
 import numpy as np
@@ -47,7 +48,7 @@ def matches(
     frames: Path | None = None,
     features: int | None = FEATURES,
     magnification: float = MAGNIFICATION,
-    matching: str = "greedy",
+    matching: Literal["greedy", "nearest", "mutual", "ratio"] = "greedy",
 ) -> Picture:
     """Right and wrong matches of two images of a sequence; options as of the protocol.
 
@@ -61,8 +62,6 @@ def matches(
         magnification: half a side of a patch, in radii of its region.
         matching: strategy.
     """
-    if matching not in STRATEGIES:
-        raise LookupError(unknown("matching strategies", matching, STRATEGIES))
     root = sample() if data is None else data
     known = [folder.name for folder in root.iterdir() if folder.is_dir()]
     if sequence not in known:
@@ -130,8 +129,10 @@ def _spread(regions: AffineFrames) -> Int[np.ndarray, " shown"]:
     chosen: list[int] = []
     for i in range(len(regions)):
         x, y = regions.x[chosen] - regions.x[i], regions.y[chosen] - regions.y[i]
-        if len(chosen) < SHOWN and (np.hypot(x, y) > APART).all():
+        if (np.hypot(x, y) > APART).all():
             chosen.append(i)
+        if len(chosen) == SHOWN:
+            break
     return np.array(chosen, np.intp)
 
 

@@ -20,8 +20,8 @@ Form = Float32[np.ndarray, "3 n"]
 def raster_overlap(a: Ellipses, b: Ellipses) -> Float64[np.ndarray, " n"]:
     """Share of the points of a grid in either ellipse that lie in both.
 
-    The grid begins a whole number of pixels from the centre of a. It errs by 0.01 at most where
-    ellipses are round, and by some hundredths where they are thin.
+    The grid begins a whole number of pixels from the centre of a. On pairs of real regions that
+    share over a half, it was not seen to err by more than 0.01.
     """
     forms = [_form(ellipses) for ellipses in (a, b)]
     offset = (b.centre - a.centre).T.astype(np.float32)

@@ -1,10 +1,9 @@
 """The Oxford sequences as one data set: regions of every image, patches, and what is the same.
 
-A set is called `oxford` if it holds the eight published sequences with the strongest 3,000 regions
-of our own Harris-Affine detector in each image; `oxford-six` if it lacks bark and trees, as papers
-do. Regions from a folder add its name, as in `oxford-six+vlfeat_frames`; another magnification adds
-itself. How many regions an image may have is the split's name. Other sequences are named by their
-folder.
+A set is called `oxford` if it holds the eight published sequences, with regions of our own
+Harris-Affine detector; `oxford-six` if it lacks bark and trees, as papers do. Regions from a folder
+add its name, as in `oxford-six+vlfeat_frames`; a magnification of patches other than 3 adds itself.
+How many regions an image may have is the split's name. Other sequences are named by their folder.
 """
 
 import hashlib
@@ -45,11 +44,9 @@ SIDE = 65  # pixels of a patch
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """A sequence: six images of a plane, and what image 1 shares with each of the others."""
+    """A sequence: what image 1 of a plane shares with each of the five others."""
 
     name: str
-    files: tuple[Path, ...]
-    frames: tuple[AffineFrames, ...]
     truths: tuple[Truth, ...]  # with images 2 to 6
     rows: tuple[slice, ...]  # of the patches of each image
 
@@ -77,7 +74,8 @@ def open_set(
         root: folder of the sequences.
         frames: folder of regions, as `regions` reads them; detected where None.
         features: most regions of an image, the strongest; None: all of a folder.
-        magnification: half a side of a patch, in radii of its region.
+        magnification: half a side of a patch, in radii of its region; of what is the same, it
+            changes nothing.
         measure: of overlap.
         allow_partial: take what is there of the published sequences.
 
@@ -106,7 +104,7 @@ def open_set(
         blocks=tuple(blocks),
         point=_points(planes),
         image=np.repeat(np.arange(len(every)), [len(one) for one in every]),
-        truth=hashlib.sha256("\n".join(map(_outline, sequences)).encode()).hexdigest(),
+        truth=_truth_sha256(sequences, every),
         sources=frozenset(f"{base.partition('-six')[0]}/{plane.name}" for plane in planes),
         complete=complete,
     )
@@ -157,6 +155,13 @@ def _outline(sequence: Sequence) -> str:
     """The sizes of a sequence's images and its homographies."""
     numbers = " ".join(f"{value:.9g}" for h in sequence.from_first for value in h.ravel())
     return f"{sequence.shapes} {numbers}"
+
+
+def _truth_sha256(sequences: list[Sequence], every: list[AffineFrames]) -> str:
+    digest = hashlib.sha256("\n".join(map(_outline, sequences)).encode())
+    for frames in every:
+        digest.update(regions.table(frames).tobytes())
+    return digest.hexdigest()
 
 
 def regions_of(
@@ -224,8 +229,6 @@ def _planes(
     return tuple(
         Plane(
             sequence.folder,
-            sequence.files,
-            tuple(every[i * IMAGES : (i + 1) * IMAGES]),
             tuple(truths[i * (IMAGES - 1) : (i + 1) * (IMAGES - 1)]),
             tuple(slice(ends[j], ends[j + 1]) for j in range(i * IMAGES, (i + 1) * IMAGES)),
         )

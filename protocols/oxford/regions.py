@@ -10,6 +10,7 @@ may hold. The latter have no direction and get the main one of the image there.
 import hashlib
 from functools import cache
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from jaxtyping import Float64
@@ -30,11 +31,7 @@ def detector_code() -> str:
 def detected(image: Path, sha256: str, most: int) -> AffineFrames:
     """The strongest Harris-Affine regions of an image; kept in the cache, by its contents."""
     kept = VectorCache(home.cache("regions"))
-    origin = {
-        "image": sha256,
-        "most": str(most),
-        "code": detector_code(),
-    }
+    origin = {"image": sha256, "most": str(most), "code": detector_code()}
     rows = kept.read(origin)
     if rows is None:
         rows = table(harris_affine(read_grey(image), most))
@@ -72,9 +69,9 @@ def read(folder: Path, sequence: str, number: int, image: Path) -> AffineFrames:
 def _of_vlfeat(file: Path, name: str) -> AffineFrames:
     remedy = "rows of x, y, a11, a21, a12, a22 are wanted, 1-based"
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             rows = arrays[name].astype(np.float64)
-    except (KeyError, ValueError, OSError) as error:
+    except (KeyError, ValueError, OSError, BadZipFile) as error:
         raise ValueError(f"{file} has no array {name} ({error}): {remedy}") from error
     if rows.ndim != 2 or rows.shape[1] != 6:
         raise ValueError(f"{file}: {name} has the shape {rows.shape}: {remedy}")

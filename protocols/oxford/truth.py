@@ -10,7 +10,7 @@ from protocols.images.sequences import Homography
 from protocols.oxford.ellipses import Ellipses, Measure, ellipses_of, overlapping, warped
 from protocols.oxford.matching import Matches, one_to_one
 
-MAGNIFICATION = 3.0  # radii of what is compared, as of what is described
+MAGNIFICATION = 3.0  # radii of what is compared; and of patches, if not told otherwise
 OVERLAP = 0.5  # more than this is a correspondence of descriptors
 REPEATED = 0.6  # more than this is a correspondence of regions,
 RADIUS = 30.0  # once they are scaled so that those of the first image have this radius, in pixels

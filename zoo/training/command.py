@@ -22,6 +22,7 @@ from zoo.training import state
 from zoo.training.log import open_log
 from zoo.training.loop import Run, Seen, prepare
 from zoo.training.loop import train as run_steps
+from zoo.training.memory import keep_freed
 from zoo.training.patches import stored
 from zoo.training.recipe import Recipe
 from zoo.training.together import number
@@ -58,6 +59,7 @@ def train(
     """
     recipe = recipes.read(spec, settings, data)
     out = out or Path("trained", recipe.name)
+    keep_freed()
     with _processes(device) as place:
         _claim(out, recipe, resume=resume)
         parts = [training_sets.open_set(one) for one in recipe.data]

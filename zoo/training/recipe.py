@@ -45,7 +45,7 @@ Share = Annotated[float, Ge(0), Lt(1)]
 class Strict(BaseModel):
     """A table of a recipe: an unknown key, or a value of another type, is an error."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, ser_json_inf_nan="strings")
 
 
 class Optimiser(Strict):
@@ -99,7 +99,7 @@ class Augmentation(Strict):
 class Part(BaseModel):
     """A name, and keyword arguments of the function or class that it stands for."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, ser_json_inf_nan="strings")
 
     name: str
 
