@@ -1,8 +1,10 @@
+import sqlite3
+from contextlib import closing
+
 import numpy as np
 import pycolmap
 import pytest
 
-from protocols.colmap import keypoints as colmap
 from protocols.eth import keypoints
 from protocols.eth.files import write_keypoints
 from protocols.hpatches.png import encode
@@ -137,6 +139,22 @@ def test_a_database_without_keypoints_of_an_image_is_refused(tmp_path):
         keypoints.in_database(tmp_path / "other.db", ["a.png"])
 
 
-def test_keypoints_without_scale_are_refused():
-    with pytest.raises(ValueError, match="keypoints of 3 columns have no scale"):
-        colmap.frames_of(np.zeros((1, 3), np.float32))
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (np.ones((3, 2), np.float32), r"3 x 2 numbers of the keypoints of a\.png; .*no scale"),
+        (np.full((1, 4), np.nan, np.float32), r"a keypoint of a\.png is not finite"),
+    ],
+)
+def test_keypoints_that_are_none_are_refused(tmp_path, table, message):
+    database = written(tmp_path, np.ones((1, 4), np.float32))
+    with closing(sqlite3.connect(database)) as opened, opened:
+        values = (*table.shape, table.tobytes())
+        opened.execute("UPDATE keypoints SET rows = ?, cols = ?, data = ?", values)
+    with pytest.raises(ValueError, match=rf"database\.db.*{message}.*--set keypoints=sift"):
+        keypoints.in_database(database, ["a.png"])
+
+
+def test_an_image_of_one_grey_has_no_keypoints(tmp_path):
+    (tmp_path / "a.png").write_bytes(encode(np.full((90, 90), 128, np.uint8), compress=True))
+    assert len(found(tmp_path, "a.png")) == 0

@@ -2,6 +2,7 @@ import json
 import shutil
 
 import numpy as np
+import pycolmap
 import pytest
 
 from harness import plugins, results
@@ -12,6 +13,7 @@ from protocols.eth import files
 from protocols.eth.reconstruction import eth
 from protocols.eth.sample import EYES, SCENE, SHA256, sample
 from protocols.eth.structure import reconstruct
+from protocols.images.photographs import find
 from protocols.samples import fingerprint
 
 
@@ -205,6 +207,13 @@ def test_a_folder_of_many_sets_is_looked_into(folder, tmp_path):
     assert named(tmp_path / "all")[1] == SCENE
 
 
+def filled(scene):
+    """COLMAP's database of the images of a scene, and nothing more."""
+    database, images = scene / "database.db", scene / "images"
+    pycolmap.Database.open(database).close()
+    pycolmap.import_images(database, images, pycolmap.CameraMode.AUTO, find(images))
+
+
 def test_only_whole_scenes_with_official_files_are_called_eth(folder, monkeypatch):
     monkeypatch.setitem(eth.__globals__, "pairs", lambda *_: [])
     (folder / SCENE).rename(folder / "Fountain")
@@ -217,7 +226,7 @@ def test_only_whole_scenes_with_official_files_are_called_eth(folder, monkeypatc
             inside = folder / "Fountain" / kind
             shutil.copyfile(inside / f"0000{end}", inside / f"{i:04}{end}")
     assert named(folder)[0] == "eth-rooms"  # whose cameras nobody filled in
-    (folder / "Fountain" / "database.db").touch()
+    filled(folder / "Fountain")
     assert named(folder)[0] == "eth"
 
 
@@ -263,6 +272,16 @@ def with_a_forbidden_name(scene):
     scene.rename(scene.with_name("total"))
 
 
+def with_a_database_of_fewer_images(scene):
+    filled(scene)
+    shutil.copyfile(scene / "images/0000.png", scene / "images/0009.png")
+    shutil.copyfile(scene / "keypoints/0000.png.bin", scene / "keypoints/0009.png.bin")
+
+
+def with_no_database(scene):
+    (scene / "database.db").write_text("words")
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
@@ -271,6 +290,11 @@ def with_a_forbidden_name(scene):
         (with_a_file_cut_off, r"0002\.png\.bin is cut off"),
         (with_points_of_others, r"0000\.png has \d+ keypoints and \d+ points: write points/0000"),
         (with_a_camera_missing, r"0003\.png\.camera is missing"),
+        (
+            with_a_database_of_fewer_images,
+            r"database\.db lacks the image 0009\.png: give one",
+        ),
+        (with_no_database, r"database\.db can't be read as a database of COLMAP.*move it away"),
         (with_a_forbidden_name, "'total' can't name a scene: rename"),
     ],
 )

@@ -1,3 +1,8 @@
+import gzip
+import runpy
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -15,6 +20,8 @@ from zoo.mixed_context import (
     sse_loss,
 )
 from zoo.training.describe import Described
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "mnist_mixed_context.py"
 
 rng = torch.Generator().manual_seed(0)
 MATCH = 2 * torch.rand(50, generator=rng, dtype=torch.float64)
@@ -226,3 +233,33 @@ def test_bn_net_gives_two_numbers_of_mean_0_and_variance_1():
     assert vectors.shape == (64, 2)
     torch.testing.assert_close(vectors.mean(0), torch.zeros(2), rtol=0, atol=1e-4)
     torch.testing.assert_close(vectors.var(0, correction=0), torch.ones(2), rtol=0, atol=1e-2)
+
+
+def digits(folder, part, each):
+    """Files in MNIST's form, of digits that are bars of their own row, somewhat noisy."""
+    rng = np.random.default_rng(len(part))
+    classes = np.repeat(np.arange(10, dtype=np.uint8), each)
+    images = rng.integers(0, 60, (len(classes), 28, 28)).astype(np.uint8)
+    for image, c in zip(images, classes, strict=True):
+        image[2 * c + 4 : 2 * c + 7, 6:22] = 255
+    for kind, magic, values in (("images-idx3", 2051, images), ("labels-idx1", 2049, classes)):
+        header = np.array([magic, *values.shape], ">i4").tobytes()
+        contents = gzip.compress(header + values.tobytes())
+        (folder / f"{part}-{kind}-ubyte.gz").write_bytes(contents)
+
+
+def test_the_example_trains_bn_net_on_digits_and_draws_the_figure(tmp_path, monkeypatch, capsys):
+    for part, each in (("train", 8), ("t10k", 6)):
+        digits(tmp_path, part, each)
+    drawn = tmp_path / "figure.png"
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    given = ["mnist", str(tmp_path), "--out", str(drawn), "--iterations", "12"]
+    monkeypatch.setattr(sys, "argv", given)
+    runpy.run_path(str(EXAMPLE), run_name="__main__")
+    told = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in told] == [
+        "gamma 0 (Siamese)", "gamma 0.5 (mixed context)", "gamma 1 (triplet)",
+    ]  # fmt: skip
+    errors = [float(line.split()[-2]) for line in told]
+    assert all(0 <= error < 60 for error in errors)  # chance is 95 %
+    assert drawn.read_bytes().startswith(b"\x89PNG")

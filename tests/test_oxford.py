@@ -206,6 +206,18 @@ def test_a_detector_is_asked_for_a_number_of_regions(small):
         opened(small, frames=None)
 
 
+@pytest.mark.parametrize("features", [0, -5])
+def test_fewer_than_one_region_is_refused(small, features):
+    with pytest.raises(ValueError, match=f"features={features}: an image needs at least one"):
+        opened(small, features=features)
+
+
+@pytest.mark.parametrize("magnification", [0.0, -3.0, np.inf, np.nan])
+def test_patches_have_a_size(small, magnification):
+    with pytest.raises(ValueError, match="a number above 0 is wanted"):
+        opened(small, magnification=magnification)
+
+
 # ---- names
 
 
@@ -396,11 +408,13 @@ def test_a_picture_shows_both_images_and_says_what_was_matched(small):
         (("thre", "1", "2"), "no sequence named 'thre'"),
         (("one", "0", "2"), "image '0' is none of 1 to 6"),
         (("one", "1", "b"), "image 'b' is none"),
+        (("images", "1", "2"), "images holds several sequences: give it as --data"),
     ],
 )
 def test_a_picture_of_what_is_not_there_is_refused(small, of, complaint):
     with pytest.raises((LookupError, ValueError), match=complaint):
-        picture.matches(*of, data=small / "images", frames=small / "found")
+        data = small if of[0] == "images" else small / "images"
+        picture.matches(*of, data=data, frames=small / "found")
 
 
 def show(monkeypatch, capsys, *arguments):

@@ -1,11 +1,13 @@
 """Ellipses, their overlap, and the regions of two images that are the same."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from protocols.images.affine import AffineFrames
+from protocols.oxford import ellipses
 from protocols.oxford.ellipses import (
     Ellipses,
     ellipses_of,
@@ -64,6 +66,21 @@ def test_the_overlap_of_circles_is_that_of_geometry():
     a, b = circles(np.zeros(5), 0, 1), circles(d, 0, 1)
     assert exact_overlap(a, b) == pytest.approx(wanted, abs=1e-5)
     assert exact_overlap(circles([5.0], 5, 3), circles([5.0], 5, 6)) == pytest.approx([0.25])
+
+
+def test_the_overlap_is_good_to_what_it_says(monkeypatch):
+    frames, rng = some_frames(0, 300, stretch=12), np.random.default_rng(0)
+    jitter = np.eye(2) + rng.normal(0, 0.1, (300, 2, 2))
+    a = ellipses_of(frames)
+    b = ellipses_of(replace(frames, x=frames.x + 0.4, matrix=frames.matrix @ jitter))
+    found = {}
+    for directions in (ellipses.COARSE, ellipses.FINE, 20_000):
+        monkeypatch.setattr(ellipses, "FINE", directions)
+        found[directions] = exact_overlap(a, b)
+    half = found[20_000] > 0.5
+    off = [np.abs(one - found[20_000])[half].max() for one in found.values()]
+    assert 1e-4 < off[0] < 1e-3 and off[1] < 1e-5
+    assert half.sum() > 100
 
 
 def test_the_overlap_stays_under_affine_maps():

@@ -8,6 +8,7 @@ import sys
 import time
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 import torch
@@ -62,6 +63,19 @@ def test_a_training_leaves_weights_card_log_and_an_onnx_file(recipe, scenes, tmp
     assert onnxruntime.InferenceSession(out / "model.onnx").get_inputs()[0].name == "patches"
 
 
+def test_an_infinite_option_is_told_as_text_that_is_json(scenes, tmp_path):
+    settings = ["epochs=1", "steps_per_epoch=1", 'schedule={name="constant"}', "held_out=0.3"]
+    settings += ["method.pairs=8", "method.class_size=3"]
+    settings += ["network.name=test_training_loop:Small"]
+    out = command.train("hardpos", tmp_path / "out", data=[scenes], settings=settings, device="cpu")
+    made = card.read(out / "card.json")
+    assert made.recipe["method"]["lambda_"] == "Infinity"
+    facts = onnx.load(out / "model.onnx").metadata_props
+    (told,) = [one.value for one in facts if one.key == "recipe"]
+    assert json.loads(told, parse_constant=pytest.fail) == made.recipe
+    assert '"lambda_": "Infinity"' in (out / "recipe.json").read_text()
+
+
 def test_a_folder_that_holds_a_training_is_not_written_over(recipe, scenes, tmp_path):
     out = command.train(recipe, tmp_path / "out", data=[scenes], device="cpu")
     before = (out / "weights.safetensors").read_bytes()
@@ -100,16 +114,28 @@ def test_a_killed_process_resumes_to_the_same_weights(recipe, scenes, tmp_path):
     assert [seen.step for seen in log.read_log(broken)] == list(range(41))
 
 
-def test_what_cannot_be_trained_is_told_before_anything_is_written(recipe, scenes, tmp_path):
+def test_what_cannot_be_trained_is_told_before_anything_is_written(
+    recipe, scenes, tmp_path, monkeypatch
+):
     out = tmp_path / "out"
     with pytest.raises(ValueError, match="epochs"):
         command.train(recipe, out, data=[scenes], settings=["epochs=0"])
     with pytest.raises(ValueError, match="no precision 'half'"):
         command.train(recipe, out, data=[scenes], precision="half", device="cpu")
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="TensorBoard is not installed"):
+        command.train(recipe, out, data=[scenes], tensorboard=True, device="cpu")
     if not torch.cuda.is_available():
         with pytest.raises(RuntimeError, match="finds no CUDA device here"):
             command.train(recipe, out, data=[scenes], device="cuda")
     assert not (out / "checkpoint.pt").exists()
+
+
+def test_progress_tells_loss_error_and_speed():
+    seen = log.Seen(7, loss=0.25, fpr95=None, patches=64)
+    told = command._line("hardnet", seen, 0.012, 1234.5)
+    assert told == "hardnet  step 7  loss 0.2500  held-out FPR95 1.200 %  1,234 patches/s"
+    assert command._line("hardnet", log.Seen(0), None, 0.0) == "hardnet  step 0"
 
 
 def test_the_log_forgets_what_comes_again(tmp_path):

@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 import torch
+from hpatches_files import write_set
 from torch import nn
 
-from harness import Block, Dataset
+from harness import Block, Dataset, training_sets
+from protocols.romepatches import sample as romepatches
+from zoo import doap_mining
 from zoo.backbones import BatchNorm, Network, standardise, unit
-from zoo.training import loop, recipe, state
+from zoo.training import held_out, loop, recipe, state
 from zoo.training.method import Batch, Method
+from zoo.training.patches import stored
 
 POINTS, EACH, SIDE = 120, 3, 8
 
@@ -175,3 +179,64 @@ def test_no_held_out_point_is_trained_on(small, tmp_path):
     drawn = {p for step in range(50) for p in run.dataset.point[run.sampler(step).rows]}
     assert drawn and not held & drawn
     assert not np.isin(run.dataset.image[run.split.train], run.dataset.image[run.split.a]).any()
+
+
+# --- recipes of DOAP on data of their own kinds
+
+ON_CPU = {"device": torch.device("cpu"), "precision": torch.float32}
+
+
+@pytest.fixture
+def sequences(tmp_path, monkeypatch):
+    """HPatches' form: four sequences to train on; few patches, so few clusters."""
+    monkeypatch.setattr(doap_mining, "CLUSTERS", 4)
+    lengths = {"i_one": 8, "i_two": 8, "v_one": 8, "v_two": 8, "v_test": 2}
+    splits = {"a": {"name": "a", "test": ["v_test"], "train": list(lengths)[:4]}}
+    return write_set(tmp_path, lengths, size=16, splits=splits)
+
+
+@pytest.mark.parametrize(("name", "patches"), [("doap-hpatches", 96), ("doap-rome", 30)])
+def test_recipes_of_doap_train_on_their_data(
+    small, sequences, tmp_path, monkeypatch, name, patches
+):
+    monkeypatch.setattr(held_out, "FEWEST", 5)
+    folder = str(sequences if name == "doap-hpatches" else romepatches.sample())
+    settings = ["epochs=1", "steps_per_epoch=3", 'schedule={name="constant"}', "held_out=0.25"]
+    settings += [f"method.patches={patches}", "network.name=small"]
+    data = training_sets.open_set(folder)
+    run = loop.prepare(
+        recipe.read(name, settings, [folder]), data, lambda side: stored(data, side), **ON_CPU
+    )
+    seen = list(loop.train(run, tmp_path))
+    assert [one.patches for one in seen] == [0, patches, patches, patches]
+    assert all(0 < one.loss < 1 for one in seen[1:])
+
+
+# --- methods and networks that don't fit each other
+
+
+def test_every_recipe_has_a_network_that_fits_its_method():
+    for name in recipe.names():
+        made = recipe.read(name)
+        loop.must_fit(
+            made, recipe.make("network", made.network), recipe.make("method", made.method)
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "told"),
+    [
+        ("doap-binary", "network.binary=false", "network.binary=true"),
+        ("doap-binary", 'network={name="l2net-mean-image", binary=true}', "'l2net-mean-image'"),
+        ("doap-binary", 'network={name="l2net"}', "'doap-binary'.*'l2net'"),
+        ("doap", "network.binary=true", "network.binary=false"),
+        ("doap-st", "network.binary=true", "'doap'.*'doap-st'"),
+        ("hardnet", 'network={name="doap", dropout=0.1, binary=true}', "'hardnet'.*'doap'"),
+    ],
+)
+def test_codes_and_vectors_are_not_trained_for_each_other(name, setting, told):
+    data, _ = dataset()
+    unread = []
+    with pytest.raises(ValueError, match=told):
+        loop.prepare(recipe.read(name, [setting]), data, unread.append, **ON_CPU)
+    assert not unread

@@ -275,6 +275,8 @@ class DOAP(Listwise):
 class BinaryDOAP(Listwise):
     """By Hamming distance: a network's activations f through tanh for their signs, (8)."""
 
+    codes = True
+
     def average_precision(
         self,
         vectors: Vectors,

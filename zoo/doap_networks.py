@@ -21,10 +21,11 @@ class L2Net(backbones.L2Net):
         """Start with random weights.
 
         Args:
-            dropout: share of channels that the last layer does not see, in training.
+            dropout: share of the numbers before the last layer that it does not see, in training.
             binary: 256 activations of any length, whose signs are the descriptor.
         """
         super().__init__(dropout=dropout)
+        self.codes = binary
         if binary:
             self.dim, self.distance = 256, HAMMING
             self.last = nn.Sequential(nn.Conv2d(128, self.dim, 8, bias=False), BatchNorm(self.dim))
@@ -33,7 +34,7 @@ class L2Net(backbones.L2Net):
     def maps(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> tuple[torch.Tensor, ...]:
         """The first layer's output, the last's, and unit vectors or activations."""
         first, last, vectors = super().maps(patches)
-        return first, last, last.float() if self.distance is HAMMING else vectors
+        return first, last, last.float() if self.codes else vectors
 
     def forward(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> Float[torch.Tensor, "n dim"]:
         """Unit vectors of grey patches, or activations."""
@@ -66,6 +67,7 @@ class SpatialTransformer(Network):
         self.predict = nn.Conv2d(32, 6, 7)
         self.describe = L2Net(dropout=dropout, binary=binary)
         self.dim, self.distance = self.describe.dim, self.describe.distance
+        self.codes = binary
         _start(self.localise)
         for parameter in self.predict.parameters():
             nn.init.zeros_(parameter)

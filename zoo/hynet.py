@@ -146,7 +146,7 @@ class HyNet(Network):
         """Start with PyTorch's initial weights, as the released code does.
 
         Args:
-            dropout: share of channels that the last layer does not see, in training.
+            dropout: share of the numbers before the last layer that it does not see, in training.
         """
         super().__init__()
         layers: list[nn.Module] = [Responses(1)]

@@ -1,9 +1,10 @@
-"""Keypoints in COLMAP's databases, and the half pixel between its coordinates and ours."""
+"""Images and keypoints in COLMAP's databases; the half pixel between its coordinates and ours."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
@@ -13,18 +14,25 @@ from protocols.images.affine import AffineFrames, from_similarity
 HALF_PIXEL = 0.5
 """COLMAP counts from the corner of the first pixel, `protocols.images` from its centre.
 
-It is taken off here, where keypoints of COLMAP are read, and put on where they are written, and
-nowhere else.
+Keypoints lose it here, where those of COLMAP are read, and get it where they are written, and
+nowhere else; principal points and projections of COLMAP's cameras differ by it, too.
 """
 
 Table = Float32[np.ndarray, "n columns"]
 """As COLMAP has it: x, y, and scale and angle, or a11 a12 a21 a22 of an affine shape."""
 
 
-def read(database: Path, names: Sequence[str], remedy: str) -> dict[str, Table]:
-    """The table of each image's keypoints.
+def images(database: Path, remedy: str) -> set[str]:
+    """Names of the images.
 
-    Read as SQLite, since COLMAP itself opens a database only to write to it.
+    Raises:
+        ValueError: if the file is no database.
+    """
+    return {name for (name,) in _selected(database, "SELECT name FROM images", remedy)}
+
+
+def read(database: Path, names: Sequence[str], remedy: str) -> dict[str, Table]:
+    """The table of each image's keypoints, of 4 or 6 columns.
 
     Args:
         database: COLMAP's file.
@@ -32,42 +40,50 @@ def read(database: Path, names: Sequence[str], remedy: str) -> dict[str, Table]:
         remedy: what a user can do where there are none, or the file is another.
 
     Raises:
-        ValueError: if the file is no database, or an image is not in it.
+        ValueError: if the file is no database, an image is not in it, or a keypoint is none; names
+            the file and the image.
     """
-    if not database.is_file():
-        raise ValueError(f"{database} is not there: {remedy}")
+    query = "SELECT name, rows, cols, data FROM keypoints JOIN images USING (image_id)"
     found = {}
-    try:
-        # COLMAP's databases have a write-ahead log: without one there, no other file is made.
-        logged = database.with_name(f"{database.name}-wal").exists()
-        address = f"{database.absolute().as_uri()}?{'mode=ro' if logged else 'immutable=1'}"
-        with closing(sqlite3.connect(address, uri=True)) as opened:
-            query = "SELECT name, rows, cols, data FROM keypoints JOIN images USING (image_id)"
-            for name, rows, cols, data in opened.execute(query):
-                if name in names:
-                    found[name] = np.frombuffer(data or b"", "<f4").reshape(rows, cols)
-    except (sqlite3.Error, ValueError) as error:
-        raise ValueError(
-            f"{database} can't be read as a database of COLMAP: {error}; {remedy}"
-        ) from error
+    for name, rows, cols, data in _selected(database, query, remedy):
+        if name not in names:
+            continue
+        if cols not in (4, 6) or len(data or b"") != 4 * rows * cols:
+            raise ValueError(
+                f"{database} has {rows} x {cols} numbers of the keypoints of {name}; rows of 4 or 6"
+                f" are wanted, without which they have no scale: {remedy}"
+            )
+        found[name] = np.frombuffer(data or b"", "<f4").reshape(rows, cols)
+        if not np.isfinite(found[name]).all():
+            raise ValueError(f"{database}: a keypoint of {name} is not finite: {remedy}")
     missing = [name for name in names if name not in found]
     if missing:
         raise ValueError(f"{database} has no keypoints of {missing[0]}: {remedy}")
     return found
 
 
-def frames_of(table: Table) -> AffineFrames:
-    """Keypoints as regions, in our coordinates.
+def _selected(database: Path, query: str, remedy: str) -> Iterator[tuple[Any, ...]]:
+    """Rows of a database. Read as SQLite, since COLMAP itself opens one only to write to it."""
+    if not database.is_file():
+        raise ValueError(f"{database} is not there: {remedy}")
+    # COLMAP's databases have a write-ahead log: without one there, no other file is made.
+    logged = database.with_name(f"{database.name}-wal").exists()
+    address = f"{database.absolute().as_uri()}?{'mode=ro' if logged else 'immutable=1'}"
+    try:
+        with closing(sqlite3.connect(address, uri=True)) as opened:
+            yield from opened.execute(query)
+    except sqlite3.Error as error:
+        raise ValueError(
+            f"{database} can't be read as a database of COLMAP: {error}; {remedy}"
+        ) from error
 
-    Raises:
-        ValueError: if there are neither 4 nor 6 columns.
-    """
+
+def frames_of(table: Table) -> AffineFrames:
+    """Keypoints as regions, in our coordinates."""
     x, y, *shape = table.astype(np.float64).T
     x, y = x - HALF_PIXEL, y - HALF_PIXEL
     if len(shape) == 2:
         return from_similarity(x, y, *shape)
-    if len(shape) != 4:
-        raise ValueError(f"keypoints of {2 + len(shape)} columns have no scale: give 4 or 6")
     return AffineFrames(x, y, np.stack(shape, axis=1).reshape(-1, 2, 2), np.zeros(len(table)))
 
 

@@ -79,6 +79,9 @@ def eth(
     COLMAP verifies and maps by its defaults, seeded. It takes cameras from the scene's database;
     else from known intrinsics; else, one for each image, from EXIF or as a guess.
 
+    Two slips of the official scripts are not repeated: official keypoints count from 0, VLFeat, to
+    which they go, from 1; and COLMAP, to which they go, too, half a pixel more.
+
     Args:
         data: a folder of scene folders in the official layout, or one scene; see `scenes`.
         split: scenes to test, joined by "+"; where None all.

@@ -20,6 +20,7 @@ from jaxtyping import Int
 from harness import parallel
 from harness.registry import unknown
 from protocols import naming
+from protocols.colmap import keypoints as colmap
 from protocols.eth import keypoints, truth
 from protocols.eth.files import read_points
 from protocols.images import photographs
@@ -130,6 +131,11 @@ def _open(folder: Path, name: str, source: str) -> Scene:
     names = photographs.find(images)
     sha256 = parallel.each(lambda file: photographs.sha256(images / file), names)
     database = folder / DATABASE
+    if database.is_file():
+        remedy = "give one of all images, or move it away"
+        missing = sorted(set(names) - colmap.images(database, remedy))
+        if missing:
+            raise ValueError(f"{database} lacks the image {missing[0]}: {remedy}")
     frames = {
         OFFICIAL: lambda: keypoints.official(folder / keypoints.FOLDER, names),
         STORED: lambda: keypoints.in_database(database, names),

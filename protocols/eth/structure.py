@@ -72,12 +72,6 @@ def _fill(database: Path, scene: Scene, matched: Matched) -> None:
         opened.clear_matches()
         opened.clear_two_view_geometries()
         ids = {image.name: image.image_id for image in opened.read_all_images()}
-        missing = sorted(set(scene.names) - set(ids))
-        if missing:
-            raise ValueError(
-                f"{scene.database or scene.images}: {missing[0]} is not in COLMAP's database: give"
-                " one of all images, or move it away"
-            )
         for name, frames in zip(scene.names, scene.frames, strict=True):
             opened.write_keypoints(ids[name], places_for_colmap(frames))
         for (a, b), matches in matched.items():

@@ -18,7 +18,7 @@ from protocols.images.sequences import Homography
 # what is not quite so near is measured, too.
 REACH = 1.3  # radii
 FAR = 4.0  # mean radii of a: farther centres are no pair for VLB, whatever the overlap
-CERTAIN = 0.05  # of overlap: five times what a raster was seen to err by
+CERTAIN = 0.05  # of overlap: five times what a raster was seen to err by on real regions
 COARSE, FINE = 64, 720  # directions: overlaps over a half are good to 1e-3, and to 1e-5
 TOGETHER = 1024  # pairs that are measured at a time
 

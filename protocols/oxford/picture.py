@@ -66,7 +66,9 @@ def matches(
     known = [folder.name for folder in root.iterdir() if folder.is_dir()]
     if sequence not in known:
         raise LookupError(unknown("sequences", sequence, known))
-    (found,), _ = find(root / sequence)
+    (found, *others), _ = find(root / sequence)
+    if others:
+        raise ValueError(f"{root / sequence} holds several sequences: give it as --data")
     numbers = [_number(text) for text in (first, second)]
     places = [(found, k) for k in numbers]
     regions = [regions_of(place, frames=frames, features=features) for place in places]

@@ -21,7 +21,8 @@ def raster_overlap(a: Ellipses, b: Ellipses) -> Float64[np.ndarray, " n"]:
     """Share of the points of a grid in either ellipse that lie in both.
 
     The grid begins a whole number of pixels from the centre of a. On pairs of real regions that
-    share over a half, it was not seen to err by more than 0.01.
+    share over a half, it was not seen to err by more than 0.01; on made-up ones, by 0.02 where they
+    are 6 times as long as wide, and by 0.14 where 25 times.
     """
     forms = [_form(ellipses) for ellipses in (a, b)]
     offset = (b.centre - a.centre).T.astype(np.float32)

@@ -169,6 +169,8 @@ def regions_of(
 ) -> AffineFrames:
     """The regions of one image, detected or read; in the order of `regions.chosen`."""
     sequence, k = place
+    if features is not None and features < 1:
+        raise ValueError(f"features={features}: an image needs at least one region")
     if frames is None:
         if features is None:
             raise ValueError(
@@ -187,6 +189,8 @@ def block_of(
 ) -> Block:
     """The patches of one image; their hash is kept in the cache by all that they are made from."""
     (sequence, k), frames = one
+    if not 0 < magnification < np.inf:
+        raise ValueError(f"magnification={magnification:g}: a number above 0 is wanted")
 
     def read() -> Patches:
         image = read_grey(sequence.files[k]).astype(np.float32)

@@ -1,11 +1,13 @@
 """What `harness train` does: a recipe and data become a folder of weights, card and ONNX file."""
 
 import hashlib
+import json
 import logging
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -14,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from harness import Dataset, atomic, onnx_export, training_sets
+from harness.types import Patches
 from zoo import card as cards
 from zoo import trained
 from zoo.card import Card, Source
@@ -58,6 +61,10 @@ def train(
         tensorboard: write its files as well.
     """
     recipe = recipes.read(spec, settings, data)
+    if tensorboard and find_spec("tensorboard") is None:
+        raise ImportError(
+            "TensorBoard is not installed: pip install tensorboard, or leave out --tensorboard"
+        )
     out = out or Path("trained", recipe.name)
     keep_freed()
     with _processes(device) as place:
@@ -124,10 +131,15 @@ def _prepared(
     recipe: Recipe, dataset: Dataset, device: torch.device, precision: torch.dtype, bar: Progress
 ) -> Run:
     task = bar.add_task("reading patches", total=len(dataset))
+
+    def read(side: int) -> Patches:
+        bar.reset(task)
+        return stored(dataset, side, lambda done: bar.advance(task, done))
+
     run = prepare(
         recipe,
         dataset,
-        lambda side: stored(dataset, side, lambda done: bar.advance(task, done)),
+        read,
         device=device,
         precision=precision,
     )
@@ -148,16 +160,20 @@ def _trained(run: Run, out: Path, bar: Progress, *, resume: bool, tensorboard: b
                 continue
             if write is None:
                 write = open_log(out, upto=seen.step - 1, tensorboard=tensorboard)
+                bar.reset(task, completed=seen.step)  # steps before an interruption took no time
             write(seen)
             fpr95 = seen.fpr95 if seen.fpr95 is not None else fpr95
-            bar.update(task, completed=seen.step, description=_line(run.recipe.name, seen, fpr95))
+            speed = (bar.tasks[-1].speed or 0.0) * seen.patches
+            said = _line(run.recipe.name, seen, fpr95, speed)
+            bar.update(task, completed=seen.step, description=said)
     return seen if seen is not None and seen.step == steps else None
 
 
-def _line(name: str, seen: Seen, fpr95: float | None) -> str:
+def _line(name: str, seen: Seen, fpr95: float | None, speed: float) -> str:
     loss = "" if seen.loss is None else f"  loss {seen.loss:.4f}"
+    patches = f"  {speed:,.0f} patches/s" if speed else ""
     held_out = "" if fpr95 is None else f"  held-out FPR95 {100 * fpr95:.3f} %"
-    return f"{name}  step {seen.step}{loss}{held_out}"
+    return f"{name}  step {seen.step}{loss}{held_out}{patches}"
 
 
 @contextmanager
@@ -219,12 +235,12 @@ def _card(run: Run, parts: Sequence[Dataset], last: Seen, sha256: str) -> Card:
         side=network.side,
         trained_on=tuple(sorted(run.dataset.sources)),
         licence=recipe.licence,
-        recipe=recipe.model_dump(mode="json", exclude_none=True, exclude={"data"}),
+        recipe=json.loads(recipe.model_dump_json(exclude_none=True, exclude={"data"})),
         data=tuple(Source(name=part.name, sha256=part.sha256) for part in parts),
         seed=recipe.seed,
         steps=last.step,
         hours=round(last.seconds / 3600, 3),
-        machine=machine,
+        machine=f"{machine}, {str(run.precision).removeprefix('torch.')}",
         torch=torch.__version__,
         scores={"held-out/fpr95": last.fpr95} if last.fpr95 is not None else {},
         limits=f"Trained for {last.step} steps on {len(run.dataset)} patches of the data named.",

@@ -10,11 +10,7 @@ FILE = "log.jsonl"
 
 
 def open_log(out: Path, *, upto: int, tensorboard: bool = False) -> Callable[[Seen], None]:
-    """A function that writes what it is told; lines of steps after `upto`, which come again, go.
-
-    Raises:
-        ImportError: if TensorBoard is asked for and not installed.
-    """
+    """A function that writes what it is told; lines of steps after `upto`, which come again, go."""
     file = out / FILE
     known = file.read_text("utf-8").splitlines() if file.is_file() else []
     kept = [line for line in known if 0 <= _step(line) <= upto]
@@ -48,10 +44,6 @@ def _step(line: str) -> int:
 
 
 def _board(out: Path, upto: int):  # type: ignore[no-untyped-def]  # tensorboard is an extra
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise ImportError(
-            "TensorBoard is not installed: pip install tensorboard, or leave out --tensorboard"
-        ) from error
+    from torch.utils.tensorboard import SummaryWriter
+
     return SummaryWriter(str(out / "tensorboard"), purge_step=upto + 1)

@@ -24,7 +24,7 @@ from zoo.training import held_out, state
 from zoo.training.augment import augmented
 from zoo.training.describe import Described
 from zoo.training.groups import Groups
-from zoo.training.method import Batch, Sampler
+from zoo.training.method import Batch, Method, Sampler
 from zoo.training.recipe import Recipe, make
 from zoo.training.together import add_gradients, number, together
 
@@ -51,7 +51,7 @@ class Run:
     dataset: Dataset
     patches: Patches  # of the data set, at the size that the network takes
     network: Network
-    method: nn.Module
+    method: Method
     sampler: Sampler
     split: held_out.Split
     device: torch.device
@@ -77,10 +77,12 @@ def prepare(
     """
     torch.manual_seed(recipe.seed)
     network: Network = make("network", recipe.network)
-    method = make("method", recipe.method)
+    method: Method = make("method", recipe.method)
+    must_fit(recipe, network, method)
     split = held_out.split(dataset.point, dataset.image, recipe.held_out, recipe.seed)
     groups = Groups.of(dataset.point, dataset.image, split.train)
     sampler = method.sampler(groups, recipe.seed)
+    method.study(patches, groups)
     stored = patches(network.side)
     network.study(stored, split.train)
     return Run(
@@ -94,6 +96,22 @@ def prepare(
         device,
         precision,
     )
+
+
+def must_fit(recipe: Recipe, network: Network, method: Method) -> None:
+    """Refuse a method for the bits of codes on a network of other vectors, and the reverse.
+
+    Raises:
+        ValueError: names both.
+    """
+    gives, takes = getattr(network, "codes", False), method.codes
+    if gives != takes:
+        kinds = {True: "activations for the bits of a code", False: "vectors to be compared whole"}
+        raise ValueError(
+            f"method {recipe.method.name!r} trains {kinds[takes]}, but network"
+            f" {recipe.network.name!r} as set gives {kinds[gives]}: give another of the two"
+            f" (of DOAP's, --set network.binary={str(takes).lower()})"
+        )
 
 
 def train(

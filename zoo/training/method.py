@@ -62,6 +62,8 @@ class Method(nn.Module):
     The arguments of its maker are the table [method] of a recipe, validated by their types.
     """
 
+    codes = False  # True: it trains networks that say so too, whose activations become bits
+
     def study(self, patches: Callable[[int], Patches], groups: Groups) -> None:
         """Take what it needs from the training set, before batches are drawn.
 
