@@ -253,7 +253,7 @@ def test_the_example_trains_bn_net_on_digits_and_draws_the_figure(tmp_path, monk
         digits(tmp_path, part, each)
     drawn = tmp_path / "figure.png"
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    given = ["mnist", str(tmp_path), "--out", str(drawn), "--iterations", "12"]
+    given = ["mnist", str(tmp_path), "--out", str(drawn), "--iterations", "5"]
     monkeypatch.setattr(sys, "argv", given)
     runpy.run_path(str(EXAMPLE), run_name="__main__")
     told = capsys.readouterr().out.splitlines()

@@ -157,3 +157,10 @@ def test_tfeat_to_be_trained_is_the_published_network():
     from zoo import tfeat
 
     assert TFeat().state_dict().keys() == tfeat.TFeat().state_dict().keys()
+
+
+def test_tfeat_to_be_trained_sees_nothing_in_flat_patches():
+    flat = torch.arange(256.0)[:, None, None, None].expand(256, 1, 32, 32)
+    torch.manual_seed(0)
+    found = TFeat().eval()(flat)
+    torch.testing.assert_close(found, found[:1].expand_as(found), rtol=0, atol=1e-6)

@@ -71,5 +71,6 @@ class TFeat(tfeat.TFeat, Network):
 
     def forward(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> Float[torch.Tensor, "n 128"]:
         """Vectors of grey patches, not of unit length; the first layer standardises each patch."""
-        x = self.features(patches)  # (n, 64, 8, 8)
+        x = patches - patches[:, :, :1, :1]  # so that a flat patch is zero in spite of rounding
+        x = self.features(x)  # (n, 64, 8, 8)
         return self.descr(x.flatten(1)).float()

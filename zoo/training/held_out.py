@@ -51,7 +51,7 @@ def split(
         raise ValueError(
             f"holding out {share:g} of {len(homes)} images leaves {len(chosen)} points with two"
             f" patches to validate on and {np.count_nonzero(~out)} points to train on; at least"
-            f" {FEWEST} and 1 are wanted: hold out another share (--set held_out=...), or give more"
+            f" {FEWEST} and 1 are wanted: choose another share by --set held_out=..., or give more"
             " data"
         )
     return Split(np.flatnonzero(~out[number]), pairs[chosen], following[chosen])
