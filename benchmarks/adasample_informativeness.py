@@ -36,7 +36,9 @@ def main() -> None:
     given = parser.parse_args()
     dataset = training_sets.open_set(given.data)
     groups = Groups.of(dataset.point, dataset.image)
-    drawn = classes(groups, given.points, given.patches, given.turn, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    point = rng.choice(len(groups), given.points, replace=False)
+    drawn = classes(groups, point, given.patches, given.turn, rng)
     assert drawn.angle is not None
     lines = []
     for folder in given.trained:

@@ -190,7 +190,7 @@ def groups(sizes):
 
 def test_a_class_is_filled_with_turned_patches_of_its_own():
     found = groups([2, 3, 20, 15, 7])
-    batch = classes(found, 5, 15, 30.0, np.random.default_rng(0))
+    batch = classes(found, np.arange(5), 15, 30.0, np.random.default_rng(0))
     rows, angle = batch.rows.reshape(5, 15), batch.angle.reshape(5, 15)
     for point, own, turned in zip(batch.point[::15], rows, angle, strict=True):
         size = found.size[point]
@@ -209,7 +209,7 @@ def test_any_pairs_are_two_patches_of_a_class_each_as_often():
     seen = np.zeros((15, 15))
     for number in range(800):
         rng = np.random.default_rng(number)
-        whole = classes(found, 4, 15, 20.0, rng)
+        whole = classes(found, np.arange(4), 15, 20.0, rng)
         whole.rows[:] = np.tile(np.arange(15), 4)  # the place in the class
         pairs = any_pairs(whole, 15, rng)
         anchor, positive = pairs.rows.reshape(2, 4)
@@ -222,6 +222,16 @@ def test_any_pairs_are_two_patches_of_a_class_each_as_often():
 
 def method(lambda_=10.0, pairs=6, **options):
     return AdaSample(pairs=pairs, lambda_=lambda_, margin=1.0, class_size=4, **options)
+
+
+@pytest.mark.parametrize("lambda_", [0.0, 10.0])
+def test_half_of_the_classes_are_seen_in_few_images(lambda_):
+    point = np.arange(400).repeat(4)
+    found = Groups.of(point, point % 40)
+    batch = method(lambda_, pairs=8, images=1).sampler(found, 0)(0)
+    seen = np.unique(batch.point)
+    assert len(seen) == 8
+    assert np.bincount(seen % 40).max() >= 4
 
 
 @pytest.mark.parametrize("lambda_", [0.0, 10.0])

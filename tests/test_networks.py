@@ -1,14 +1,19 @@
 """Networks that belong to one method."""
 
+import hashlib
+
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file
 
 from harness.distances import HAMMING
-from zoo.backbones import Deployed, Network, standardise
+from zoo import card as cards
+from zoo.backbones import Deployed, Network, Whole, standardise
 from zoo.hynet import HyNet, Responses, steepest
 from zoo.l2net import CentralSurround, L2Net
+from zoo.trained import pack
+from zoo.training.recipe import Part
 from zoo.triplet_swap import TFeat
 
 
@@ -74,11 +79,47 @@ def central(patches, tmp_path_factory):
     torch.manual_seed(0)
     trained = L2Net()
     trained.study(patches[:, :32, :32], np.arange(40))
-    file = tmp_path_factory.mktemp("l2net") / "l2net.safetensors"
-    save_file(trained.state_dict(), file)
+    file = tmp_path_factory.mktemp("l2net") / "weights.safetensors"
+    file.write_bytes(pack(trained))
+    trained.load_state_dict(load_file(file))  # as they are kept, in float16
+    cards.write(file.with_name("card.json"), card_of(file))
     network = CentralSurround(start=str(file))
     network.study(patches, np.arange(40))
     return network, trained
+
+
+def card_of(file):
+    """What is said of weights in a file, an L2-Net that has seen one scene."""
+    return cards.Card(
+        name="l2net",
+        weights=hashlib.sha256(file.read_bytes()).hexdigest(),
+        network=Part(name="l2net-mean-image"),
+        distance="l2",
+        dim=128,
+        side=32,
+        trained_on=("phototour/liberty",),
+        licence="CC0",
+        recipe={},
+        data=(),
+        seed=0,
+        steps=1,
+        hours=0.0,
+        machine="a",
+        torch="2",
+        scores={},
+        limits="",
+    )
+
+
+def test_what_the_first_towers_were_trained_on_is_told(central):
+    assert central[0].inherited == {"phototour/liberty"}
+
+
+def test_weights_to_start_from_need_their_card(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no model card .*card\.json"):
+        CentralSurround(start=str(tmp_path / "weights.safetensors")).study(
+            np.zeros((2, 64, 64), np.uint8), np.arange(2)
+        )
 
 
 def test_both_towers_start_from_the_trained_l2net(central):
@@ -164,3 +205,10 @@ def test_tfeat_to_be_trained_sees_nothing_in_flat_patches():
     torch.manual_seed(0)
     found = TFeat().eval()(flat)
     torch.testing.assert_close(found, found[:1].expand_as(found), rtol=0, atol=1e-6)
+
+
+def test_the_last_layer_computes_the_same_in_training():
+    torch.manual_seed(0)
+    layer = Whole(6, 5, 3, bias=False)
+    x = torch.randn(7, 6, 3, 3).to(memory_format=torch.channels_last)
+    torch.testing.assert_close(layer.train()(x), layer.eval()(x))

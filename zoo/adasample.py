@@ -87,13 +87,15 @@ def chances(
     return logarithm.scatter(1, anchor[:, None], -math.inf).softmax(dim=1)
 
 
-def classes(groups: Groups, n: int, k: int, turn: float, rng: np.random.Generator) -> Batch:
-    """n random points, k patches of each, one point after the other.
+def classes(
+    groups: Groups, point: matching.Points, k: int, turn: float, rng: np.random.Generator
+) -> Batch:
+    """k patches of each of these points, one point after the other.
 
     Where a point has fewer, its patches come again, turned by random angles up to `turn` degrees
     either way; where it has more, they are drawn.
     """
-    point = rng.choice(len(groups), n, replace=False)
+    n = len(point)
     size = groups.size[point][:, None]
     place = np.arange(max(k, int(size.max())))
     shuffled = np.where(place < size, rng.random((n, len(place))), 1).argsort(axis=1)[:, :k]
@@ -134,6 +136,8 @@ class AdaSample(Method):
         turn: Annotated[float, Ge(0), Le(180)] = 20.0,
         sos: Annotated[float, Ge(0)] = 0.0,
         neighbours: Annotated[int, Ge(1)] = 8,
+        images: Annotated[int, Ge(1)] | None = None,
+        share: Annotated[float, Gt(0), Le(1)] = 0.5,
     ) -> None:
         """Keep the options.
 
@@ -147,6 +151,8 @@ class AdaSample(Method):
             turn: degrees either way of the patches that fill a class.
             sos: weight of SOSNet's regularisation, which the paper leaves as future work.
             neighbours: of that regularisation.
+            images: `share` of the points are seen in so many images, drawn anew each step.
+            share: of the points.
         """
         super().__init__()
         self.pairs, self.lambda_, self.margin = pairs, lambda_, margin
@@ -154,15 +160,16 @@ class AdaSample(Method):
         self.negatives: Negatives = negatives
         self.class_size, self.turn = class_size, turn
         self.sos, self.neighbours = sos, neighbours
+        self.images, self.share = images, share
         self.register_buffer("average", torch.tensor(margin))
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
         """Whole classes, or pairs where any will do."""
-        matching.check(groups, self.pairs)
+        draw = matching.points(groups, self.pairs, seed, images=self.images, share=self.share)
 
         def batch(step: int) -> Batch:
-            rng = np.random.default_rng([seed, step, matching.STEP])
-            whole = classes(groups, self.pairs, self.class_size, self.turn, rng)
+            point, _, rng = draw(step)
+            whole = classes(groups, point, self.class_size, self.turn, rng)
             return whole if self.lambda_ else any_pairs(whole, self.class_size, rng)
 
         return batch

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int, UInt8
 from torch import nn
+from torch.nn import functional
 
 from harness.distances import HAMMING, L2, Distance
 from zoo.training.together import summed, together
@@ -63,6 +64,8 @@ class Network(nn.Module):
     side: int  # pixels of a patch that it takes
     dim: int
     distance: Distance = L2  # HAMMING: the signs of its vectors are what is compared
+    codes = False  # True: it is trained for the bits of a code, and gives activations of any length
+    inherited: frozenset[str] = frozenset()  # sources that weights it starts from were trained on
     lr_factors: Mapping[
         str, float
     ] = {}  # of the learning rate, by first parts of parameters' names
@@ -127,6 +130,17 @@ class BatchNorm(nn.BatchNorm2d):
         return (centred / (variance[:, None, None] + self.eps).sqrt()).to(x.dtype)
 
 
+class Whole(nn.Conv2d):
+    """A convolution as large as what it sees: in training one product of matrices, for speed."""
+
+    def forward(self, x: Float[torch.Tensor, "n c h w"]) -> Float[torch.Tensor, "n dim 1 1"]:
+        """One vector of each map, whose last axes are 1."""
+        if not self.training:
+            return super().forward(x)
+        flat = (one.permute(0, 2, 3, 1).flatten(1) for one in (x, self.weight))  # channels last
+        return functional.linear(*flat)[..., None, None]
+
+
 class L2Net(Network):
     """Seven convolutions to 128 numbers. Y. Tian, B. Fan, F. Wu, L2-Net, CVPR 2017, table 1.
 
@@ -140,8 +154,8 @@ class L2Net(Network):
         """Start with orthogonal weights of gain 0.6, as the released code of HardNet does.
 
         Args:
-            dropout: share of channels that the last layer does not see, in training; 0.1 in HardNet
-                and DOAP.
+            dropout: share of the numbers before the last layer that it does not see, in training;
+                0.1 in HardNet and DOAP.
         """
         super().__init__()
         layers: list[nn.Module] = []
@@ -154,7 +168,7 @@ class L2Net(Network):
         self.first = nn.Sequential(*layers[:2])
         self.features = nn.Sequential(*layers[2:])
         self.dropout = nn.Dropout(dropout)
-        self.last = nn.Sequential(nn.Conv2d(128, self.dim, 8, bias=False), BatchNorm(self.dim))
+        self.last = nn.Sequential(Whole(128, self.dim, 8, bias=False), BatchNorm(self.dim))
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
                 nn.init.orthogonal_(module.weight, gain=0.6)

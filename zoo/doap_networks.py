@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from harness.distances import HAMMING
 from zoo import backbones
-from zoo.backbones import BatchNorm, Network, standardise, unit
+from zoo.backbones import BatchNorm, Network, Whole, standardise, unit
 
 
 class L2Net(backbones.L2Net):
@@ -28,7 +28,7 @@ class L2Net(backbones.L2Net):
         self.codes = binary
         if binary:
             self.dim, self.distance = 256, HAMMING
-            self.last = nn.Sequential(nn.Conv2d(128, self.dim, 8, bias=False), BatchNorm(self.dim))
+            self.last = nn.Sequential(Whole(128, self.dim, 8, bias=False), BatchNorm(self.dim))
         _start(self)
 
     def maps(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> tuple[torch.Tensor, ...]:

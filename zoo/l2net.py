@@ -4,17 +4,18 @@ Y. Tian, B. Fan, F. Wu, L2-Net: deep learning of discriminative patch descriptor
 CVPR 2017. A batch is p pairs; Y1 and Y2 are its anchors and positives, a row each.
 """
 
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import torch
 from annotated_types import Ge
 from jaxtyping import Float, Int, UInt8
-from safetensors.torch import load_file
 from torch.nn import functional
 
 from harness.distances import HAMMING
-from zoo import backbones
+from zoo import backbones, trained
+from zoo import card as cards
 from zoo.backbones import Network, resize, unit
 from zoo.training import pairs as matching
 from zoo.training.distances import euclidean, inner
@@ -171,7 +172,8 @@ class CentralSurround(Network):
         """Start with random weights, which `study` replaces.
 
         Args:
-            start: safetensors file of a trained L2-Net, read before the first step of training.
+            start: weights.safetensors of a trained L2-Net, its card.json beside it; read before the
+                first step of training.
             binary: the signs of its vectors are compared, in Hamming distance; trained as ever.
         """
         super().__init__()
@@ -188,14 +190,18 @@ class CentralSurround(Network):
 
         Raises:
             ValueError: if there are none to start from: the first tower would stay random.
+            FileNotFoundError: if they, or their card, are not there.
         """
         if not self.start:
             raise ValueError(
                 "the central-surround network starts from a trained L2-Net: train recipe l2net,"
                 " then --set network.start=FILE with its weights"
             )
+        card = cards.read(Path(self.start).with_name("card.json"))
+        weights = trained.load(Path(self.start), card).state_dict()
         for tower in (self.surround, self.central):
-            tower.load_state_dict(load_file(self.start), strict=True)
+            tower.load_state_dict(weights, strict=True)
+        self.inherited = frozenset(card.trained_on)
         self.central.study(patches[:, 16:48, 16:48], rows)
 
     def train(self, mode: bool = True) -> "CentralSurround":

@@ -233,7 +233,7 @@ def _card(run: Run, parts: Sequence[Dataset], last: Seen, sha256: str) -> Card:
         distance=network.distance.name,
         dim=network.dim,
         side=network.side,
-        trained_on=tuple(sorted(run.dataset.sources)),
+        trained_on=tuple(sorted(run.dataset.sources | network.inherited)),
         licence=recipe.licence,
         recipe=json.loads(recipe.model_dump_json(exclude_none=True, exclude={"data"})),
         data=tuple(Source(name=part.name, sha256=part.sha256) for part in parts),

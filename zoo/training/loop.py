@@ -104,7 +104,7 @@ def must_fit(recipe: Recipe, network: Network, method: Method) -> None:
     Raises:
         ValueError: names both.
     """
-    gives, takes = getattr(network, "codes", False), method.codes
+    gives, takes = network.codes, method.codes
     if gives != takes:
         kinds = {True: "activations for the bits of a code", False: "vectors to be compared whole"}
         raise ValueError(
@@ -137,7 +137,9 @@ def train(
     recipe, network, method = run.recipe, run.network, run.method
     optimiser = optimiser_of(run)
     of = state.Trained(network, method, optimiser)
-    origin = state.origin(recipe, run.dataset.sha256, processes=together())
+    origin = state.origin(
+        recipe, run.dataset.sha256, processes=together(), precision=str(run.precision)
+    )
     first, before = state.load(out, of, origin=origin) if resume else (0, 0.0)
     validate_after = recipe.steps_per_epoch * max(1, recipe.epochs // VALIDATIONS)
     began = kept = time.monotonic()

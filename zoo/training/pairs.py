@@ -1,5 +1,6 @@
 """Batches of matching pairs, each of another point: rows a0 .. a(n-1), then p0 .. p(n-1)."""
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -31,15 +32,35 @@ def random_pairs(
     Raises:
         ValueError: if there are too few points or images, or points without a pair.
     """
+    draw = points(groups, n, seed, images=images, share=share)
+
+    def batch(step: int) -> Batch:
+        point, first, rng = draw(step)
+        return pairs_of(groups, point, rng, first)
+
+    return batch
+
+
+Drawn = tuple[Points, Points | None, np.random.Generator]
+
+
+def points(
+    groups: Groups, n: int, seed: int, *, images: int | None = None, share: float = 0.5
+) -> Callable[[int], Drawn]:
+    """Each step n points, no two the same; which patch is the anchor where that is decided, too.
+
+    The third thing is the step's generator, for all else that is to be drawn. Arguments and errors
+    are those of `random_pairs`.
+    """
     check(groups, n)
     if images is not None:
         return _from_few_images(groups, n, seed, images, round(share * n))
 
-    def batch(step: int) -> Batch:
+    def draw(step: int) -> Drawn:
         rng = np.random.default_rng([seed, step, STEP])
-        return pairs_of(groups, rng.choice(len(groups), n, replace=False), rng)
+        return rng.choice(len(groups), n, replace=False), None, rng
 
-    return batch
+    return draw
 
 
 def every_point(groups: Groups, n: int, seed: int) -> Sampler:
@@ -125,7 +146,9 @@ def strangers(
     return vectors.roll(int(torch.randint(1, len(vectors), (), generator=random)), dims=0)
 
 
-def _from_few_images(groups: Groups, n: int, seed: int, images: int, near: int) -> Sampler:
+def _from_few_images(
+    groups: Groups, n: int, seed: int, images: int, near: int
+) -> Callable[[int], Drawn]:
     _, number, size = np.unique(groups.image[groups.order], return_inverse=True, return_counts=True)
     if images > len(size):
         raise ValueError(
@@ -136,7 +159,7 @@ def _from_few_images(groups: Groups, n: int, seed: int, images: int, near: int) 
     parts = np.split(by_image, np.cumsum(size)[:-1])
     point_at = np.repeat(np.arange(len(groups)), groups.size)
 
-    def batch(step: int) -> Batch:
+    def draw(step: int) -> Drawn:
         rng = np.random.default_rng([seed, step, STEP])
         shuffled = rng.permutation(len(parts))
         count = images
@@ -150,6 +173,6 @@ def _from_few_images(groups: Groups, n: int, seed: int, images: int, near: int) 
         point = np.concatenate([shown[chosen], without(shown[chosen], groups, n - near, rng)])
         first = rng.integers(groups.size[point])
         first[:near] = places[at[chosen]] - groups.start[point[:near]]
-        return pairs_of(groups, point, rng, first)
+        return point, first, rng
 
-    return batch
+    return draw

@@ -58,8 +58,9 @@ def load(out: Path, into: Trained, *, origin: str) -> tuple[int, float]:
         ) from error
     if found != origin:
         raise ValueError(
-            f"{file} was written for another recipe, other data or another number of processes"
-            f" than those given: give the same again (see {out / 'recipe.json'}), or another --out"
+            f"{file} was written for another recipe, other data, another precision or another"
+            f" number of processes than those given: give the same again (see"
+            f" {out / 'recipe.json'}), or another --out"
         )
     into.network.load_state_dict(state["network"], strict=True)
     into.method.load_state_dict(state["method"], strict=True)
