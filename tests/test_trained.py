@@ -17,10 +17,12 @@ from harness.contracts import check_descriptor
 from harness.distances import HAMMING, L2
 from harness.evaluate import evaluate
 from harness.onnx_check import apart_by
+from harness.onnx_export import export
 from zoo import card as cards
 from zoo import trained
 from zoo.backbones import L2Net, resize
 from zoo.card import Card
+from zoo.training.recipe import NETWORKS, Part, make
 
 PATCHES = np.random.default_rng(0).integers(0, 256, (9, 65, 65), dtype=np.uint8)
 PATCHES[3] = 128
@@ -62,6 +64,23 @@ def shipped(network, tmp_path, monkeypatch):
     cards.write(tmp_path / "adasample.json", card)
     monkeypatch.setattr(trained, "SHIPPED", tmp_path)
     return card
+
+
+VARIANTS = [
+    *({"name": name} for name in sorted(NETWORKS)),
+    *({"name": name, "binary": True} for name in ("doap", "doap-st", "l2net-mean-image")),
+]
+
+
+@pytest.mark.parametrize("part", VARIANTS, ids=lambda part: "-".join(map(str, part.values())))
+def test_every_network_of_the_zoo_is_exported_as_it_computes(part, tmp_path):
+    torch.manual_seed(0)
+    made = make("network", Part(**part))
+    contents = trained.pack(made)
+    (tmp_path / "weights").write_bytes(contents)
+    facts = {"distance": made.distance.name, "dim": made.dim, "side": made.side, "network": part}
+    card = Card(**FACTS | facts | {"weights": hashlib.sha256(contents).hexdigest()})
+    export(trained.by_torch(tmp_path / "weights", card), tmp_path / "x.onnx")  # or it is refused
 
 
 def file_of(card: Card) -> Path:

@@ -17,7 +17,9 @@ from zoo.backbones import BatchNorm, Network, Whole, standardise, unit
 class L2Net(backbones.L2Net):
     """L2-Net from the random start of K. He, X. Zhang, S. Ren, J. Sun, ICCV 2015 (appendix D)."""
 
-    def __init__(self, *, dropout: Annotated[float, Ge(0), Lt(1)], binary: bool = False) -> None:
+    def __init__(
+        self, *, dropout: Annotated[float, Ge(0), Lt(1)] = 0.0, binary: bool = False
+    ) -> None:
         """Start with random weights.
 
         Args:
@@ -52,7 +54,9 @@ class SpatialTransformer(Network):
     side = 42
     lr_factors: Mapping[str, float] = {"predict": 0.01}
 
-    def __init__(self, *, dropout: Annotated[float, Ge(0), Lt(1)], binary: bool = False) -> None:
+    def __init__(
+        self, *, dropout: Annotated[float, Ge(0), Lt(1)] = 0.0, binary: bool = False
+    ) -> None:
         """Start with random weights that map a patch to the whole of itself.
 
         Args:
