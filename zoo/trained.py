@@ -24,15 +24,16 @@ SHIPPED = Path(__file__).with_name("weights")
 
 
 def pack(network: nn.Module) -> bytes:
-    """The weights of a network in float16, as a safetensors file.
+    """The weights of a network in float16, as a safetensors file; averages stay in float32.
 
     Raises:
         ValueError: if a number is not finite there.
     """
     tensors = {}
+    trained = {name for name, _ in network.named_parameters()}
     for name, value in network.state_dict().items():
         value = value.detach().cpu().contiguous()
-        tensors[name] = value.half() if value.is_floating_point() else value
+        tensors[name] = value.half() if name in trained else value
         if not tensors[name].isfinite().all():
             raise ValueError(f"{name} holds numbers up to {value.abs().max():g}: not for float16")
     return safetensors.torch.save(tensors)
