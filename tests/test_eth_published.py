@@ -37,10 +37,7 @@ def extracted(images, folder):
 @pytest.mark.data
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_sift_gives_its_published_row(shared, tmp_path, name):
-    """Within 3 %, but for the error, which is 3 to 6 % larger.
-
-    Every published image is lossless (`0000.png`); these are JPEG. COLMAP was version 3.1 then.
-    """
+    """Within 3 %, but for the error, which is 3 to 6 % larger; COLMAP was version 3.1 then."""
     with quiet():
         scene, vectors = extracted(shared / "sfm" / name / "images", tmp_path)
         by = axes(vectors, L2)
