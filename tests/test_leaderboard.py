@@ -187,6 +187,18 @@ def test_quantities_of_one_scene_stand_together():
     assert "| few | 8 | 0.393 | 1 |" in leaderboard.to_markdown(one)
 
 
+def test_a_score_of_one_word_has_its_place_below_the_headline():
+    record = counted("few", total_points=2.0)
+    scores = {"map": 0.5, "map8": 0.25, "graf/map": 0.75}
+    protocol = record.protocol.model_copy(update={"headline": "map"})
+    text = leaderboard.to_markdown(
+        board(record.model_copy(update={"protocol": protocol, "scores": scores}))
+    )
+    assert "| model | dim | map |\n|---|---|---:|\n| few | 8 | 50.00 |" in text
+    assert "## overall\n\n| model | dim | map8 |\n|---|---|---:|\n| few | 8 | 25.00 |" in text
+    assert "Percent; in brackets" in text  # though its cases are counted
+
+
 def test_the_interval_of_a_quantity_is_shown_like_it():
     (record,) = [counted("few", total_points=14722.0)]
     ends = record.model_copy(update={"intervals": {"total/points": (14700.0, 14750.5)}})

@@ -145,13 +145,14 @@ def to_markdown(board: Board) -> str:
     """
     lines = [f"# {board.family} on {board.data}, split {board.split}", ""]
     interval = "n brackets the interval that covers 95 % over cases drawn again."
-    lines += [f"I{interval}" if board.quantities else f"Percent; i{interval}", ""]
+    fractions = any(name.rpartition("/")[2] not in board.quantities for name in board.columns)
+    lines += [f"Percent; i{interval}" if fractions else f"I{interval}", ""]
     lines += headline_table(board)
     details: dict[str, list[str]] = defaultdict(list)
     for name in board.columns[len(board.headlines) :]:
-        first, *others = name.split("/")  # "retrieval/easy/map@100", or "liberty/fpr95"
-        title = f"{first}, {others[0]}" if len(others) > 1 else "".join(others)
-        details[first if others[-1] in board.quantities else title].append(name)
+        first, *others = name.split("/")  # "retrieval/easy/map@100", "liberty/fpr95", or "map8"
+        title = f"{first}, {others[0]}" if len(others) > 1 else "".join(others) or "overall"
+        details[first if name.rpartition("/")[2] in board.quantities else title].append(name)
     sums = {name.partition("/")[0] for name in board.headlines}
     for title, columns in details.items():
         columns.sort(key=lambda name: name.partition("/")[0] in sums)  # "mean/ap" comes last
