@@ -16,10 +16,10 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("images")
     rng = np.random.default_rng(0)
     for k in range(3):
-        picture = rng.integers(0, 256, (44, 44), np.uint8)
-        picture = cv2.resize(picture, (220, 220), interpolation=cv2.INTER_CUBIC)
-        cv2.imwrite(str(folder / f"a{k}.png"), picture[:200, :200])
-        cv2.imwrite(str(folder / f"b{k}.png"), picture[10:210, 14:214])
+        picture = rng.integers(0, 256, (56, 56), np.uint8)
+        picture = cv2.resize(picture, (280, 280), interpolation=cv2.INTER_CUBIC)
+        cv2.imwrite(str(folder / f"a{k}.png"), picture[:250, :250])
+        cv2.imwrite(str(folder / f"b{k}.png"), picture[10:260, 14:264])
     return folder
 
 

@@ -22,6 +22,8 @@ NEIGHBOURS = 100  # images found for each
 FEATURES = 2000  # SIFT features of an image, the largest, that it is found by
 WORDS = 16_384  # of the vocabulary
 LEARNED = 40  # features for each word that the vocabulary is learned from
+ROUNDS, ITERATIONS = 1, 30  # of learning: of 16,384 words about half an hour, on one thread
+THREADS = 1  # with more, the same images give now and then other words, and other pairs
 EMBEDDED = 64  # bits of COLMAP's Hamming embedding: it has no other
 
 DATABASE, TREE = "database.db", "tree.bin"
@@ -41,7 +43,8 @@ def pairs(images: Path, names: Sequence[str], sha256: Sequence[str]) -> Pairs:
     """
     if len(names) < EXHAUSTIVE:
         return list(combinations(range(len(names)), 2))
-    settings = [NEIGHBOURS, FEATURES, WORDS, LEARNED, version("pycolmap")]
+    learning = [WORDS, LEARNED, ROUNDS, ITERATIONS]
+    settings = [NEIGHBOURS, FEATURES, *learning, version("pycolmap")]
     key = hashlib.sha256(json.dumps([settings, list(sha256)]).encode()).hexdigest()
     folder = home.cache("pairs", key)
     kept = folder / "pairs.json"
@@ -74,6 +77,7 @@ def _retrieved(images: Path, names: Sequence[str], folder: Path) -> Pairs:
         options = pycolmap.VocabTreePairingOptions(
             num_images=NEIGHBOURS + 1,  # itself is among them
             vocab_tree_path=_vocabulary(opened, list(rows), folder / TREE),
+            num_threads=THREADS,
         )
         found = pycolmap.VocabTreePairGenerator(options, opened).all_pairs()
     pairs = {(min(rows[a], rows[b]), max(rows[a], rows[b])) for a, b in found if a != b}
@@ -88,7 +92,10 @@ def _vocabulary(database: pycolmap.Database, ids: Sequence[int], file: Path) -> 
         some.append(features[:: -(-len(features) // most) or 1].astype(np.float32))
     learned = np.concatenate(some)
     options = pycolmap.VisualIndex.BuildOptions(
-        num_visual_words=max(1, min(WORDS, len(learned) // LEARNED))
+        num_visual_words=max(1, min(WORDS, len(learned) // LEARNED)),
+        num_rounds=ROUNDS,
+        num_iterations=ITERATIONS,
+        num_threads=THREADS,
     )
     pycolmap.set_random_seed(0)
     index = pycolmap.VisualIndex.create(learned.shape[1], EMBEDDED)
