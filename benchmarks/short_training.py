@@ -9,7 +9,7 @@ the ONNX file. The table stands in OUT/table.md.
 """
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +51,12 @@ def settings(recipe: Recipe, patches: int) -> list[str]:
         found += [f"method.class_size={CLASS}"]
     epochs = recipe.epochs
     return [*found, f"steps_per_epoch={max(1, round(patches / batch / epochs))}"]
+
+
+def trained_or_resumed(name: str, out: Path, data: Sequence[str], given: Sequence[str]) -> None:
+    """Train by a recipe, unless that is done; go on where it was broken off."""
+    if not (out / "model.onnx").is_file():
+        command.train(name, out, data=data, settings=given, resume=(out / FILE).is_file())
 
 
 def baseline(dataset, recipe: Recipe) -> float:
@@ -99,15 +105,7 @@ def main() -> None:
     given = parser.parse_args()
     data = given.data.split(",")
     for name in given.recipes:
-        out = given.out / name
-        if not (out / "model.onnx").is_file():
-            command.train(
-                name,
-                out,
-                data=data,
-                settings=settings(read(name), given.patches),
-                resume=(out / FILE).is_file(),
-            )
+        trained_or_resumed(name, given.out / name, data, settings(read(name), given.patches))
     dataset = training_sets.joined([training_sets.open_set(one) for one in data])
     rootsift = baseline(dataset, read(given.recipes[0]))
     names = " | ".join(TASKS.values())

@@ -15,17 +15,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from short_training import settings, trained_or_resumed
+
 from harness import onnx_file
 from harness.evaluate import evaluate
 from harness.session import make_protocols, protocol_names
 from protocols.homography.build import build
 from protocols.homography.strengths import DEFAULT
-from zoo.training import command
-from zoo.training.state import FILE
+from protocols.oxford.reader import SIX
+from zoo.training.recipe import read
 
-SEQUENCES = ("graf", "boat", "leuven", "bikes", "ubc", "wall")
-SIZE = ("method.pairs=256", "optimiser.lr=2.5", "epochs=10")
-BATCH = 512  # patches
+RECIPE = "hardnet"
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def trained(name: str, change: Change, given: argparse.Namespace) -> Path:
     """The folder of a training, run or gone on with where it is not done."""
     out = given.out / name.replace(",", "").replace(" ", "-")
     if (out / "model.onnx").is_file():
-        return out
+        return out  # its data need not be here any more
     data = [given.photographs] * change.photographs
     if change.homographies:
         strengths = replace(DEFAULT, **change.strengths)
@@ -66,10 +66,8 @@ def trained(name: str, change: Change, given: argparse.Namespace) -> Path:
         if not homographies.is_dir():
             build(given.images, homographies, points=given.points, strengths=strengths)
         data.append(homographies)
-    steps = max(1, round(given.patches / BATCH / 10))
-    settings = (*SIZE, f"steps_per_epoch={steps}", *change.settings)
-    resume = (out / FILE).is_file()
-    command.train("hardnet", out, data=[*map(str, data)], settings=settings, resume=resume)
+    said = [*settings(read(RECIPE), given.patches), *change.settings]
+    trained_or_resumed(RECIPE, out, [*map(str, data)], said)
     return out
 
 
@@ -81,14 +79,12 @@ def line(name: str, out: Path, given: argparse.Namespace) -> str:
         "hpatches/matching": {"data": given.mini},
         "phototour/snn": {"data": given.held_out},
     }
-    found = []
+    records = []
     for protocol, options in asked.items():
-        made = make_protocols(protocol_names(protocol), options)
-        (record,) = evaluate(model, made)
-        found.append(record.scores)
-    oxford, mini, held_out = found
-    columns = [oxford["map"], *(oxford[f"{one}/map"] for one in SEQUENCES), mini["matching/map"]]
-    columns.append(next(value for key, value in held_out.items() if key.endswith("map")))
+        (record,) = evaluate(model, make_protocols(protocol_names(protocol), options))
+        records.append(record)
+    first, *others = [record.scores[record.protocol.headline] for record in records]
+    columns = [first, *(records[0].scores[f"{one}/map"] for one in SIX), *others]
     return f"| {name} | {' | '.join(f'{100 * value:.1f}' for value in columns)} |"
 
 
@@ -109,7 +105,7 @@ def main() -> None:
             file.write_text(line(name, out, given), "utf-8")
         rows.append(file.read_text("utf-8"))
         print(rows[-1], flush=True)
-    names = ("Oxford", *SEQUENCES, given.mini.name, f"{given.held_out.name} (held out)")
+    names = ("Oxford", *SIX, given.mini.name, f"{given.held_out.name} (held out)")
     table = [f"| HardNet trained on | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}", *rows]
     (given.out / "table.md").write_text("\n".join(table) + "\n", "utf-8")
 

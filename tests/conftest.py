@@ -1,9 +1,12 @@
 """Fixtures that every test may use."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
+
+from harness.cli import main
 
 
 @pytest.fixture(scope="session")
@@ -23,3 +26,20 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
     for name in ("HARNESS_DATA", "HARNESS_WEIGHTS"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, caplog):
+    """Run a command line; gives its exit status, stdout, and stderr with what was logged."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["harness", *map(str, arguments)])
+        try:
+            main()
+            status = 0
+        except SystemExit as stop:
+            status = stop.code or 0
+        done = capsys.readouterr()
+        return status, done.out, done.err + caplog.text
+
+    return run

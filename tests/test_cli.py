@@ -10,25 +10,7 @@ from hpatches_files import LENGTHS, SPLITS, write_set
 from packages import installed
 
 from harness import results
-from harness.cli import main
 from protocols.hpatches.reader import STRIPS
-
-
-@pytest.fixture
-def run(monkeypatch, capsys, caplog):
-    """Run a command line; gives its exit status, stdout, and stderr with what was logged."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["harness", *map(str, arguments)])
-        try:
-            main()
-            status = 0
-        except SystemExit as stop:
-            status = stop.code or 0
-        done = capsys.readouterr()
-        return status, done.out, done.err + caplog.text
-
-    return run
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import pytest
 from mirrors import closed_port, serving
 from test_archive import gzipped, tarred, zipped
 
-from harness import cli, datasets, download
+from harness import datasets, download
 from harness.copies import Copy
 from harness.dataset_fetch import WORK, fetch
 from harness.datasets import Differences, Part, Source
@@ -543,40 +543,30 @@ def test_a_set_that_one_protocol_needs_is_needed_by_that_protocol():
 # ---- the command line
 
 
-def run(monkeypatch, capsys, *arguments):
-    monkeypatch.setattr(sys, "argv", ["harness", *map(str, arguments)])
-    code = 0
-    try:
-        cli.main()
-    except SystemExit as ended:
-        code = ended.code or 0
-    return code, *capsys.readouterr()
-
-
-def test_the_commands_fetch_find_and_verify(toy, home, monkeypatch, capsys):
+def test_the_commands_fetch_find_and_verify(toy, home, run):
     place = home / "toy" / "set"
-    code, out, _ = run(monkeypatch, capsys, "data", "list")
+    code, out, _ = run("data", "list")
     assert code == 0
     assert next(line for line in out.splitlines() if line.startswith("toy/set")).split()[1] == "not"
-    assert run(monkeypatch, capsys, "data", "path", "toy/set")[0] == 2
-    assert run(monkeypatch, capsys, "data", "fetch", "toy")[:2] == (0, f"{place}\n")
-    assert run(monkeypatch, capsys, "data", "path", "toy/set")[:2] == (0, f"{place}\n")
-    code, out, _ = run(monkeypatch, capsys, "data", "verify", "toy/set")
+    assert run("data", "path", "toy/set")[0] == 2
+    assert run("data", "fetch", "toy")[:2] == (0, f"{place}\n")
+    assert run("data", "path", "toy/set")[:2] == (0, f"{place}\n")
+    code, out, _ = run("data", "verify", "toy/set")
     assert (code, out) == (0, "3 files of toy/set: all as they were fetched\n")
     (place / "info.txt").unlink()
-    code, out, _ = run(monkeypatch, capsys, "data", "verify", "toy/set")
+    code, out, _ = run("data", "verify", "toy/set")
     assert (code, out) == (1, "missing  info.txt\n2 files of toy/set: they differ\n")
 
 
-def test_all_facts_of_a_set_are_shown(monkeypatch, capsys, home):
-    _, out, _ = run(monkeypatch, capsys, "data", "list", "phototour/liberty")
+def test_all_facts_of_a_set_are_shown(run, home):
+    _, out, _ = run("data", "list", "phototour/liberty")
     for fact in ("md5:fdd9152f138ea5ef2091746689176414", "licence", "Brown, Hua", "interest.txt"):
         assert fact in out
 
 
-def test_an_error_is_told_on_stderr_and_exits_2(installed, monkeypatch, capsys):
+def test_an_error_is_told_on_stderr_and_exits_2(installed, monkeypatch, run):
     installed(Part((Copy(f"http://127.0.0.1:{closed_port()}/toy.zip"),)))
-    code, out, err = run(monkeypatch, capsys, "data", "fetch", "toy/set")
+    code, out, err = run("data", "fetch", "toy/set")
     assert (code, out) == (2, "")
     assert err.startswith("harness: toy/set: there seems to be no network")
     assert err.count("\n") == 1

@@ -1,10 +1,9 @@
 """Networks that belong to one method."""
 
-import hashlib
-
 import numpy as np
 import pytest
 import torch
+from cards import card_of
 from safetensors.torch import load_file
 
 from harness.distances import HAMMING
@@ -13,7 +12,6 @@ from zoo.backbones import Deployed, Network, Whole, standardise
 from zoo.hynet import HyNet, Responses, steepest
 from zoo.l2net import CentralSurround, L2Net
 from zoo.trained import pack
-from zoo.training.recipe import Part
 from zoo.triplet_swap import TFeat
 
 
@@ -82,33 +80,13 @@ def central(patches, tmp_path_factory):
     file = tmp_path_factory.mktemp("l2net") / "weights.safetensors"
     file.write_bytes(pack(trained))
     trained.load_state_dict(load_file(file))  # as they are kept, in float16
-    cards.write(file.with_name("card.json"), card_of(file))
+    card = card_of(
+        file.read_bytes(), network={"name": "l2net-mean-image"}, trained_on=("phototour/liberty",)
+    )
+    cards.write(file.with_name("card.json"), card)
     network = CentralSurround(start=str(file))
     network.study(patches, np.arange(40))
     return network, trained
-
-
-def card_of(file):
-    """What is said of weights in a file, an L2-Net that has seen one scene."""
-    return cards.Card(
-        name="l2net",
-        weights=hashlib.sha256(file.read_bytes()).hexdigest(),
-        network=Part(name="l2net-mean-image"),
-        distance="l2",
-        dim=128,
-        side=32,
-        trained_on=("phototour/liberty",),
-        licence="CC0",
-        recipe={},
-        data=(),
-        seed=0,
-        steps=1,
-        hours=0.0,
-        machine="a",
-        torch="2",
-        scores={},
-        limits="",
-    )
 
 
 def test_what_the_first_towers_were_trained_on_is_told(central):

@@ -1,7 +1,6 @@
 """The Oxford protocol: files of regions, names of sets, scores of pairs, the picture."""
 
 import hashlib
-import sys
 from dataclasses import replace
 
 import cv2
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 
 from harness import Descriptions
-from harness.cli import main
 from harness.contracts import check_protocol
 from harness.distances import L2
 from harness.types import Dataset
@@ -417,18 +415,7 @@ def test_a_picture_of_what_is_not_there_is_refused(small, of, complaint):
         picture.matches(*of, data=data, frames=small / "found")
 
 
-def show(monkeypatch, capsys, *arguments):
-    monkeypatch.setattr(sys, "argv", ["harness", "show", *map(str, arguments)])
-    try:
-        main()
-        status = 0
-    except SystemExit as stop:
-        status = stop.code or 0
-    done = capsys.readouterr()
-    return status, done.out, done.err
-
-
-def test_the_command_writes_a_picture(small, tmp_path, monkeypatch, capsys):
+def test_the_command_writes_a_picture(small, tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     options = (
         "--model",
@@ -438,19 +425,19 @@ def test_the_command_writes_a_picture(small, tmp_path, monkeypatch, capsys):
         "--set",
         f"frames={small / 'found'}",
     )
-    status, out, _ = show(monkeypatch, capsys, "oxford", "one", 1, 2, *options)
+    status, out, _ = run("show", "oxford", "one", 1, 2, *options)
     assert status == 0 and out == "oxford-one-1-2-pixels.png\n"
     assert cv2.imread(str(tmp_path / out.strip())).shape[1] == picture.WIDTH
-    status, out, _ = show(monkeypatch, capsys, "oxford", "one", 1, 4, *options, "--out", "a/b.png")
+    status, out, _ = run("show", "oxford", "one", 1, 4, *options, "--out", "a/b.png")
     assert status == 0 and (tmp_path / "a/b.png").is_file()
 
 
-def test_the_command_says_what_a_picture_is_of(small, monkeypatch, capsys):
+def test_the_command_says_what_a_picture_is_of(small, run):
     options = ("--model", "pixels", "--data", small / "images")
-    status, _, err = show(monkeypatch, capsys, "oxford", "one", 1, *options)
+    status, _, err = run("show", "oxford", "one", 1, *options)
     assert status == 2 and "is of SEQUENCE FIRST SECOND, not of 'one 1'" in err
-    status, _, err = show(monkeypatch, capsys, "oxfort", "one", 1, 2, *options)
+    status, _, err = run("show", "oxfort", "one", 1, 2, *options)
     assert status == 2 and "did you mean 'oxford'?" in err
     two = ("--model", "pixels,random", "--data", small / "images")
-    status, _, err = show(monkeypatch, capsys, "oxford", "one", 1, 2, *two)
+    status, _, err = run("show", "oxford", "one", 1, 2, *two)
     assert status == 2 and "a picture is of one model, not of pixels, random" in err

@@ -1,6 +1,5 @@
 """Networks that were trained here: weights, cards, and the descriptors made of them."""
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import onnx
 import pytest
 import safetensors.torch
 import torch
+from cards import FACTS, card_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,26 +28,6 @@ PATCHES = np.random.default_rng(0).integers(0, 256, (9, 65, 65), dtype=np.uint8)
 PATCHES[3] = 128
 PATCHES.flags.writeable = False
 
-FACTS = {
-    "name": "adasample",
-    "weights": "0" * 64,
-    "network": {"name": "l2net", "dropout": 0.1},
-    "distance": "l2",
-    "dim": 128,
-    "side": 32,
-    "trained_on": ("made/up",),
-    "licence": "Apache-2.0",
-    "recipe": {"name": "adasample", "epochs": 1},
-    "data": ({"name": "made-up", "sha256": "1" * 64},),
-    "seed": 3,
-    "steps": 10,
-    "hours": 0.1,
-    "machine": "two cores",
-    "torch": torch.__version__,
-    "scores": {"hpatches/matching on hpatches-mini: matching/map": 0.5},
-    "limits": "random weights",
-}
-
 
 @pytest.fixture(scope="module")
 def network():
@@ -60,7 +40,7 @@ def shipped(network, tmp_path, monkeypatch):
     """A folder with one model, where those that are shipped are looked for; gives its card."""
     contents = trained.pack(network)
     (tmp_path / "adasample.safetensors").write_bytes(contents)
-    card = Card(**FACTS | {"weights": hashlib.sha256(contents).hexdigest()})
+    card = card_of(contents)
     cards.write(tmp_path / "adasample.json", card)
     monkeypatch.setattr(trained, "SHIPPED", tmp_path)
     return card
@@ -79,7 +59,7 @@ def test_every_network_of_the_zoo_is_exported_as_it_computes(part, tmp_path):
     contents = trained.pack(made)
     (tmp_path / "weights").write_bytes(contents)
     facts = {"distance": made.distance.name, "dim": made.dim, "side": made.side, "network": part}
-    card = Card(**FACTS | facts | {"weights": hashlib.sha256(contents).hexdigest()})
+    card = card_of(contents, **facts)
     export(trained.by_torch(tmp_path / "weights", card), tmp_path / "x.onnx")  # or it is refused
 
 
@@ -124,11 +104,7 @@ def test_binary_networks_give_packed_signs(tmp_path):
     own = trained.make("network", cards.Part(**options))
     contents = trained.pack(own)
     (tmp_path / "w").write_bytes(contents)
-    card = Card(
-        **FACTS
-        | {"network": options, "distance": "hamming"}
-        | {"weights": hashlib.sha256(contents).hexdigest()}
-    )
+    card = card_of(contents, network=options, distance="hamming")
     made = trained.by_torch(tmp_path / "w", card)
     loaded = trained.load(tmp_path / "w", card)
     with torch.inference_mode():

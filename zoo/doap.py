@@ -220,16 +220,12 @@ class Listwise(Method):
         row: Int[torch.Tensor, " n"] | None = None,
     ) -> Float[torch.Tensor, ""]:
         """The loss of one batch; label mining must know its rows of the training set."""
-        found = self.average_precision(describe(patches), point, self._ignored(point, row))
-        return 1 - found.mean()
+        vectors, bins = self.compared(describe(patches))
+        ignored = self._ignored(point, row)
+        return 1 - average_precision(vectors, point, bins, ignored=ignored).mean()
 
-    def average_precision(
-        self,
-        vectors: Vectors,
-        point: Int[torch.Tensor, " n"],
-        ignored: Bool[torch.Tensor, "n n"] | None,
-    ) -> Float[torch.Tensor, " queries"]:
-        """Of what the network gives."""
+    def compared(self, vectors: Vectors) -> tuple[Vectors, Bins]:
+        """Of what the network gives, that between which distances are; and their bins."""
         raise NotImplementedError
 
     def _ignored(
@@ -262,14 +258,9 @@ class DOAP(Listwise):
         super().__init__(patches=patches, in_turn=in_turn, distractors=distractors)
         self.bins = bins
 
-    def average_precision(
-        self,
-        vectors: Vectors,
-        point: Int[torch.Tensor, " n"],
-        ignored: Bool[torch.Tensor, "n n"] | None,
-    ) -> Float[torch.Tensor, " queries"]:
-        """Of unit vectors."""
-        return average_precision(vectors, point, euclidean(self.bins), ignored=ignored)
+    def compared(self, vectors: Vectors) -> tuple[Vectors, Bins]:
+        """Unit vectors as they are."""
+        return vectors, euclidean(self.bins)
 
 
 class BinaryDOAP(Listwise):
@@ -277,12 +268,7 @@ class BinaryDOAP(Listwise):
 
     codes = True
 
-    def average_precision(
-        self,
-        vectors: Vectors,
-        point: Int[torch.Tensor, " n"],
-        ignored: Bool[torch.Tensor, "n n"] | None,
-    ) -> Float[torch.Tensor, " queries"]:
-        """Of activations; there is a bin for each distance."""
+    def compared(self, vectors: Vectors) -> tuple[Vectors, Bins]:
+        """Codes of activations; there is a bin for each distance."""
         code = wide(vectors).tanh()
-        return average_precision(code, point, hamming(code.shape[1]), ignored=ignored)
+        return code, hamming(code.shape[1])

@@ -71,7 +71,7 @@ class SpatialTransformer(Network):
         self.predict = nn.Conv2d(32, 6, 7)
         self.describe = L2Net(dropout=dropout, binary=binary)
         self.dim, self.distance = self.describe.dim, self.describe.distance
-        self.codes = binary
+        self.codes = self.describe.codes
         _start(self.localise)
         for parameter in self.predict.parameters():
             nn.init.zeros_(parameter)

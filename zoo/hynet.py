@@ -12,7 +12,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from jaxtyping import Float, Int
 from torch import nn
 
-from zoo.backbones import BatchNorm, Network, unit
+from zoo.backbones import BatchNorm, Network, Whole, unit
 from zoo.training import pairs as matching
 from zoo.training.distances import SAME, euclidean, hardest, root, wide
 from zoo.training.groups import Groups
@@ -157,7 +157,7 @@ class HyNet(Network):
             channels = width
         self.features = nn.Sequential(*layers)
         self.last = nn.Sequential(
-            nn.Dropout(dropout), nn.Conv2d(128, self.dim, 8, bias=False), BatchNorm(self.dim)
+            nn.Dropout(dropout), Whole(128, self.dim, 8, bias=False), BatchNorm(self.dim)
         )
 
     def maps(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> tuple[torch.Tensor, ...]:

@@ -13,7 +13,7 @@ import pycolmap
 
 from harness import atomic, home
 from protocols.colmap.mapping import quiet
-from protocols.phototour.resuming import resuming
+from protocols.resuming import resuming
 
 EXHAUSTIVE = 2000
 """With as many images or more, each is matched with those that a vocabulary tree finds for it."""

@@ -44,8 +44,8 @@ from protocols.images.frames import Frames
 from protocols.phototour import pairs
 from protocols.phototour.observations import MAGNIFICATION
 from protocols.phototour.place import check_place
-from protocols.phototour.resuming import resuming
 from protocols.phototour.writer import write_scene
+from protocols.resuming import resuming
 
 VERSION = 1  # raised whenever the same images could give other patches
 MOST_VERSIONS = 100

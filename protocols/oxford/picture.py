@@ -13,10 +13,10 @@ import cv2
 import numpy as np
 from jaxtyping import Float64, Int, Int32, UInt8
 
-from harness import Dataset, Descriptions, registry
+from harness import Dataset, Descriptions
 from harness.registry import unknown
 from harness.types import Picture
-from protocols.images.affine import AffineFrames, affine_patches
+from protocols.images.affine import AffineFrames
 from protocols.images.sequences import IMAGES, find, read_grey
 from protocols.oxford.evaluation import FEATURES, STRATEGIES, pair_scores
 from protocols.oxford.matching import Matches
@@ -73,8 +73,7 @@ def matches(
     places = [(found, k) for k in numbers]
     regions = [regions_of(place, frames=frames, features=features) for place in places]
     pairs = zip(places, regions, strict=True)
-    code = registry.code_sha256(affine_patches.__module__)
-    blocks = tuple(block_of(pair, magnification=magnification, code=code) for pair in pairs)
+    blocks = tuple(block_of(pair, magnification=magnification) for pair in pairs)
     rows = np.arange(sum(len(one) for one in regions))
     image = np.repeat([0, 1], [len(one) for one in regions])
     h = found.from_first[numbers[1]] @ np.linalg.inv(found.from_first[numbers[0]])

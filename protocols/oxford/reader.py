@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from harness import Block, Dataset, home, parallel, registry
+from harness import Block, Dataset, home, parallel
 from harness.cache import VectorCache
 from harness.types import Patches
 from protocols.images.affine import AffineFrames, affine_patches
@@ -88,12 +88,11 @@ def open_set(
     base, complete = _name(root, sequences, allow_partial)
     places = [(sequence, k) for sequence in sequences for k in range(IMAGES)]
     log.info("finding the regions of %d images", len(places))
-    regions.detector_code()
+    regions.code()  # before threads
     every = parallel.each(partial(regions_of, frames=frames, features=features), places)
     log.info("cutting out %d patches", sum(len(one) for one in every))
-    code = registry.code_sha256(affine_patches.__module__)
     blocks = parallel.each(
-        partial(block_of, magnification=magnification, code=code), zip(places, every, strict=True)
+        partial(block_of, magnification=magnification), zip(places, every, strict=True)
     )
     planes = _planes(sequences, every, measure)
     name = base if frames is None else f"{base}+{plain(frames)}"
@@ -184,9 +183,7 @@ def regions_of(
     return regions.chosen(found, features)
 
 
-def block_of(
-    one: tuple[tuple[Sequence, int], AffineFrames], *, magnification: float, code: str
-) -> Block:
+def block_of(one: tuple[tuple[Sequence, int], AffineFrames], *, magnification: float) -> Block:
     """The patches of one image; their hash is kept in the cache by all that they are made from."""
     (sequence, k), frames = one
     if not 0 < magnification < np.inf:
@@ -202,7 +199,7 @@ def block_of(
         "regions": hashlib.sha256(regions.table(frames).tobytes()).hexdigest(),
         "magnification": repr(magnification),
         "side": str(SIDE),
-        "code": code,
+        "code": regions.code(),
     }
     digest = cache.read(origin)
     if digest is None:

@@ -23,15 +23,18 @@ from protocols.images.sequences import ENDINGS, OTHER_ENDINGS, read_grey
 
 
 @cache
-def detector_code() -> str:
-    """A hash of the detector. Python 3.11 can't parse in several threads: ask before they start."""
+def code() -> str:
+    """A hash of what finds regions, and of what cuts out patches, which it imports.
+
+    Python 3.11 can't parse in several threads: ask before they start.
+    """
     return registry.code_sha256(harris_affine.__module__)
 
 
 def detected(image: Path, sha256: str, most: int) -> AffineFrames:
     """The strongest Harris-Affine regions of an image; kept in the cache, by its contents."""
     kept = VectorCache(home.cache("regions"))
-    origin = {"image": sha256, "most": str(most), "code": detector_code()}
+    origin = {"image": sha256, "most": str(most), "code": code()}
     rows = kept.read(origin)
     if rows is None:
         rows = table(harris_affine(read_grey(image), most))

@@ -49,10 +49,10 @@ from protocols.phototour.observations import MAGNIFICATION
 from protocols.phototour.patches import correlation, extract
 from protocols.phototour.place import check_place
 from protocols.phototour.reconstruct import DATABASE, reconstruct
-from protocols.phototour.resuming import LOCK
 from protocols.phototour.selection import Tally, choose
 from protocols.phototour.sparse import Shot, read
 from protocols.phototour.writer import SIDE, TILE, write_scene
+from protocols.resuming import LOCK
 
 VERSION = 1  # raised whenever the same images could give other patches
 COMPARED = 2000  # pairs of each kind, for the mean correlation

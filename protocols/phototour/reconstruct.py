@@ -14,7 +14,7 @@ import pycolmap
 
 from harness import atomic
 from protocols.colmap.mapping import largest_model, quiet
-from protocols.phototour.resuming import resuming
+from protocols.resuming import resuming
 
 EXHAUSTIVE = 200
 """With more images than this, only those near each other in the order of names are matched."""
