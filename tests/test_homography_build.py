@@ -10,9 +10,10 @@ import pytest
 from homography_images import OFF, picture, write
 
 from harness import parallel, registry, session
-from protocols.homography import shots
+from protocols.homography import build as building
 from protocols.homography.build import build
 from protocols.homography.strengths import DEFAULT, Strengths
+from protocols.images.detect import SMALLEST
 from protocols.phototour.reader import blocks, read_pairs, read_reference_images, read_scene
 from protocols.phototour.verification import phototour
 
@@ -171,8 +172,8 @@ def test_a_build_that_was_stopped_goes_on(made, images, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         build(images, tmp_path / "set", points=8, versions=3, progress=stop_after_two)
     assert [path.name for path in tmp_path.iterdir()] == [".set.patches"]
-    cut, seen = shots.cut, []
-    monkeypatch.setattr(shots, "cut", lambda *a, **b: seen.append(1) or cut(*a, **b))
+    cut, seen = building.cut, []
+    monkeypatch.setattr(building, "cut", lambda *a, **b: seen.append(1) or cut(*a, **b))
     build(images, tmp_path / "set", points=8, versions=3)
     assert len(seen) == 1
     assert files(tmp_path / "set") == files(made[0])
@@ -345,3 +346,13 @@ def test_real_photographs_give_points_of_all_sizes(shared, tmp_path):
     assert 0.4 < report.correlation["matches"] < 0.8
     patches = all_patches(tmp_path / "set")
     assert np.quantile(patches.std((1, 2)), 0.01) > 3
+
+
+def test_patches_are_as_tight_as_told(images, tmp_path):
+    tight = build(images, tmp_path / "tight", points=8, versions=2, magnification=3, strengths=OFF)
+    about = json.loads((tight.folder / "dataset.json").read_text("utf-8"))
+    assert about["parameters"]["magnification"] == 3
+    *_, scale = table(tight.folder, "interest.txt").T
+    assert scale.min() >= np.log2(SMALLEST) - 1e-4  # told in pixels of the image, not of patches
+    with pytest.raises(ValueError, match=r"magnification is 0\.5: give a number from 1 to 12"):
+        build(images, tmp_path / "out", magnification=0.5)

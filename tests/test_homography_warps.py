@@ -33,7 +33,15 @@ def many():
 
 
 def chosen(grey, strengths=DEFAULT, *, most=12, versions=4, seed=0, image=IMAGE):
-    return choose(grey, most=most, versions=versions, strengths=strengths, seed=seed, image=image)
+    return choose(
+        grey,
+        most=most,
+        versions=versions,
+        magnification=MAGNIFICATION,
+        strengths=strengths,
+        seed=seed,
+        image=image,
+    )
 
 
 def axes(maps):
@@ -180,7 +188,8 @@ def test_the_largest_perspective_has_no_horizon_in_a_patch_and_its_surroundings(
 
 
 def test_half_a_side_is_six_detected_scales():
-    assert candidates(picture(), 400).half.min() == pytest.approx(6 * SMALLEST)
+    for times in (3, 6):
+        assert candidates(picture(), 400, times).half.min() == pytest.approx(times * SMALLEST)
     assert MAGNIFICATION == 6
 
 
@@ -222,14 +231,14 @@ def test_points_are_spread_over_the_image_though_one_part_is_the_strongest():
 
 
 def test_large_points_are_fewer_than_small_ones_and_there():
-    scale = octave(chosen(picture(1, 320, 480), most=100, versions=2).frames.half)
+    scale = octave(chosen(picture(1, 320, 480), most=100, versions=2).frames.half / MAGNIFICATION)
     number = np.bincount(scale, minlength=3)
     assert number[0] > number[1] > number[2] > 0
 
 
 def test_half_of_the_points_are_corners_while_there_are_enough():
     grey = picture(1, 240, 320)
-    found = candidates(grey, 60)
+    found = candidates(grey, 60, MAGNIFICATION)
     corner = corners(grey)
     places = set(zip(corner.x, corner.y, corner.half * 1.2, strict=True))
     own = [p in places for p in zip(found.x, found.y, found.half, strict=True)]

@@ -12,7 +12,6 @@ from protocols.images import frames
 from protocols.images.corners import corners
 from protocols.images.detect import SMALLEST, detect
 from protocols.images.frames import Frames, compose, image_from_patch, inside, thin
-from protocols.phototour.observations import MAGNIFICATION
 
 CELLS = 4  # along each side of an image: points are taken from all of them in turn
 FALL = 2.0  # so many times as many points as in the next octave of scales
@@ -36,6 +35,7 @@ def choose(
     *,
     most: int,
     versions: int,
+    magnification: float,
     strengths: Strengths,
     seed: int,
     image: int,
@@ -46,11 +46,12 @@ def choose(
         grey: the image.
         most: points wanted.
         versions: patches of each.
+        magnification: half a side of a patch, in scales of its point.
         strengths: of their differences.
         seed: of the differences, together with
         image: a number of the image.
     """
-    found = candidates(grey, TRIED * most + SPARE)
+    found = candidates(grey, TRIED * most + SPARE, magnification)
     number = np.flatnonzero(inside(image_from_patch(found), *grey.shape))
     draws = draw(seed, image, number.tolist(), versions)
     jitter = warps({name: values.ravel() for name, values in draws.items()}, strengths)
@@ -66,7 +67,7 @@ def choose(
     )
 
 
-def candidates(grey: UInt8[np.ndarray, "height width"], most: int) -> Frames:
+def candidates(grey: UInt8[np.ndarray, "height width"], most: int, magnification: float) -> Frames:
     """Blobs and corners that don't overlap much, spread over the image and over scales.
 
     In their order the two kinds alternate, small ones come as much more often than large ones as
@@ -76,22 +77,23 @@ def candidates(grey: UInt8[np.ndarray, "height width"], most: int) -> Frames:
     kind = np.repeat([0, 1], [len(found) for found in both])
     columns = zip(*(vars(found).values() for found in both), strict=True)
     found = Frames(*(np.concatenate(parts) for parts in columns))
-    found = replace(found, half=found.half * (MAGNIFICATION / frames.MAGNIFICATION))
-    group = 2 * octave(found.half) + kind
+    found = replace(found, half=found.half * (magnification / frames.MAGNIFICATION))
+    scale = found.half / magnification
+    group = 2 * octave(scale) + kind
     height, width = grey.shape
     column, row = (found.x * CELLS / width).astype(int), (found.y * CELLS / height).astype(int)
     in_cell = _before((group * CELLS + row) * CELLS + column)
     order = np.argsort(in_cell, kind="stable")
     turn = np.empty(len(found))
     turn[order] = _before(group[order])
-    order = np.argsort((turn + 0.5) * FALL ** octave(found.half), kind="stable")[:most]
+    order = np.argsort((turn + 0.5) * FALL ** octave(scale), kind="stable")[:most]
     found = found.take(order)
     return found.take(np.flatnonzero(thin(found, OVERLAP)))
 
 
-def octave(half: Float64[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-    """Of the scale of squares, from 0."""
-    return np.floor(np.log2(half / (MAGNIFICATION * SMALLEST)) + 1e-6).astype(np.int64)
+def octave(scale: Float64[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+    """Of the scale of points, from 0."""
+    return np.floor(np.log2(scale / SMALLEST) + 1e-6).astype(np.int64)
 
 
 def _before(value: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:

@@ -1,5 +1,6 @@
 """The patches of one image, kept in a file until the whole set is written."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,18 +8,52 @@ import numpy as np
 from jaxtyping import Float64, UInt8
 
 from harness import atomic
-from protocols.homography.cut import cut
-from protocols.homography.points import choose
-from protocols.homography.strengths import Strengths
-from protocols.homography.warps import squares
 from protocols.images.frames import Frames
 from protocols.images.sequences import read_grey
-from protocols.phototour.observations import MAGNIFICATION
 from protocols.phototour.patches import correlation
+
+MOST_VERSIONS = 100
+MOST_MAGNIFICATION = 12.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What every builder of such scenes is asked for.
+
+    Raises:
+        ValueError: if a number is out of range.
+    """
+
+    points: int  # of each image, at most
+    versions: int  # patches of each point
+    magnification: float  # half a side of a patch in scales of its point
+    seed: int
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be made."""
+        if not 1 <= self.magnification <= MOST_MAGNIFICATION:
+            raise ValueError(
+                f"magnification is {self.magnification}: give a number from 1 to"
+                f" {MOST_MAGNIFICATION:g}"
+            )
+        if self.points < 1 or not 2 <= self.versions <= MOST_VERSIONS or self.seed < 0:
+            raise ValueError(
+                f"points is {self.points}, versions {self.versions}, seed {self.seed}: give at"
+                f" least 1 point, from 2 to {MOST_VERSIONS} versions and a seed from 0"
+            )
 
 
 class UselessImageError(ValueError):
     """There is nothing in an image to make patches of."""
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """The patches of an image's points."""
+
+    squares: Frames  # of the points
+    interest: Float64[np.ndarray, "points versions 4"]  # x, y, direction and scale of each patch
+    patches: UInt8[np.ndarray, "points versions 64 64"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,60 +72,52 @@ class Shot:
         return patches
 
 
-def shoot(
+def shot(
     work: Path,
     file: Path,
     sha256: str,
     *,
-    points: int,
-    versions: int,
-    seed: int,
-    strengths: Strengths,
+    make: Callable[[UInt8[np.ndarray, "height width"], int], Made],
 ) -> Shot:
-    """Make the patches of an image, or find them in the folder, made before.
+    """What is made of an image, or was made before and is in the folder.
+
+    Args:
+        work: the folder.
+        file: the image.
+        sha256: its contents, which the file is found by.
+        make: called with its grey values and its own number, for what is random.
 
     Raises:
         UselessImageError: if the image can't be read, or has no points.
     """
     target = work / f"{sha256}.npz"
     if not target.is_file():
-        _make(target, file, int(sha256[:16], 16), points, versions, seed, strengths)
+        try:
+            grey = read_grey(file)
+        except ValueError as error:
+            raise UselessImageError(str(error)) from error
+        made = make(grey, int(sha256[:16], 16))
+        if not len(made.squares):
+            height, width = grey.shape
+            raise UselessImageError(
+                f"no point in {width} x {height} pixels whose patches lie on them"
+            )
+        _keep(target, made)
     with np.load(target) as kept:
         return Shot(target, Frames(*kept["squares"]), kept["interest"], kept["correlation"])
 
 
-def _make(
-    target: Path,
-    file: Path,
-    image: int,
-    points: int,
-    versions: int,
-    seed: int,
-    strengths: Strengths,
-) -> None:
-    try:
-        grey = read_grey(file)
-    except ValueError as error:
-        raise UselessImageError(str(error)) from error
-    chosen = choose(
-        grey, most=points, versions=versions, strengths=strengths, seed=seed, image=image
-    )
-    n = len(chosen.frames)
-    if not n:
-        height, width = grey.shape
-        raise UselessImageError(f"no point in {width} x {height} pixels whose patches lie on them")
-    patches = cut(grey, chosen, strengths=strengths, seed=seed, image=image)
-    own = squares(chosen.maps.reshape(-1, 3, 3))
-    direction = np.arctan2(own.sin, own.cos)
-    compared = np.full((n, 2), np.nan)
+def _keep(target: Path, made: Made) -> None:
+    patches = made.patches
+    compared = np.full((len(patches), 2), np.nan)
     compared[:, 0] = correlation(patches[:, 0], patches[:, 1])
-    if n > 1:
+    if len(patches) > 1:
         compared[1:, 1] = correlation(patches[1:, 0], patches[:-1, 1])
     with atomic.writing(target) as stream:
         np.savez(
             stream,
-            squares=np.stack(list(vars(chosen.frames).values())),
-            interest=np.stack([own.x, own.y, direction, np.log2(own.half / MAGNIFICATION)], axis=1),
+            squares=np.stack(list(vars(made.squares).values())),
+            interest=made.interest.reshape(-1, 4),
             correlation=compared,
             patches=patches.reshape(-1, *patches.shape[2:]),
         )

@@ -27,7 +27,8 @@ def augmented(
     x = patches[:, None].float()
     if angle is not None:
         moves = angle.nonzero()[:, 0]
-        x[moves] = turned(x[moves], angle[moves])
+        if len(moves):
+            x[moves] = turned(x[moves], angle[moves])
     if dihedral:
         _, group = point.unique(return_inverse=True)
         drawn = torch.randint(8, (int(group.max()) + 1,), generator=random)

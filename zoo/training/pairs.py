@@ -24,9 +24,9 @@ def random_pairs(
         groups: the training set.
         n: pairs.
         seed: with the step, decides all.
-        images: this share of the anchors is from so many images, drawn anew each step, so that
-            many negatives are from the anchor's own image; from further images where they show
-            too few points. None: from anywhere.
+        images: this share of the anchors is from so many images, drawn anew each step, the
+            likelier the more patches they show, so that many negatives are from the anchor's own
+            image; from further images where they show too few points. None: from anywhere.
         share: of the pairs, rounded.
 
     Raises:
@@ -161,7 +161,7 @@ def _from_few_images(
 
     def draw(step: int) -> Drawn:
         rng = np.random.default_rng([seed, step, STEP])
-        shuffled = rng.permutation(len(parts))
+        shuffled = rng.choice(len(parts), len(parts), replace=False, p=size / size.sum())
         count = images
         while True:  # ends: all images together show all points
             places = rng.permutation(np.concatenate([parts[i] for i in shuffled[:count]]))
