@@ -1,112 +1,172 @@
 """What training data are worth: one change at a time, the same short training, what tests say.
 
-    python benchmarks/training_data.py --images DIR --photographs DIR --held-out DIR
-        --oxford DIR --frames DIR --mini DIR --out DIR [CHANGE ...]
+    python benchmarks/training_data.py --images DIR --photographs DIR --held-out DIR --oxford DIR
+        --frames DIR --mini DIR --out DIR [CHANGE ...]
 
-HardNet learns from homographies of images, in each row without one kind of change, or with
-photographs beside them, or with negatives out of few images. It is tested on Oxford with regions
-of a folder, on a set in HPatches' form, and on scenes built from photographs that it has not seen:
-by these, which are no test images, data may be chosen. Sets and trainings that are there already
-are taken as they are. The table stands in OUT/table.md.
+A recipe learns from patches of images that are moved, warped and relit at random (`harness data
+build homography`), from regions that a detector finds in views of images (`views`), from scenes
+built from photographs, and from these together; each row differs in one thing from the row that it
+names. It is tested on sequences of photographs that no set has seen (`held_out_sequences.py`), by
+which data may be chosen, and on what they may not be chosen by: Oxford with the regions of a folder
+and a set in HPatches' form. Sets and trainings that are there already are taken as they are. The
+table stands in OUT/table.md.
 """
 
 import argparse
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from short_training import settings, trained_or_resumed
 
 from harness import onnx_file
 from harness.evaluate import evaluate
 from harness.session import make_protocols, protocol_names
-from protocols.homography.build import build
-from protocols.homography.strengths import DEFAULT
+from harness.types import Descriptor
+from protocols.homography.build import build as build_homography
+from protocols.homography.strengths import DEFAULT as STRENGTHS
 from protocols.oxford.reader import SIX
+from protocols.views.build import build as build_views
+from protocols.views.camera import DEFAULT as CAMERAS
+from zoo import handcrafted
 from zoo.training.recipe import read
 
-RECIPE = "hardnet"
+RECIPE = "adasample"
+SAID = (  # over the recipe: short, negatives from an anchor's own image
+    "schedule.name=linear", "schedule.at=[]", "method.class_size=4", "method.images=3",
+    "method.share=1.0",
+)  # fmt: skip
+BUILDERS: dict[str, tuple[Any, Any, str]] = {
+    "homography": (build_homography, STRENGTHS, "strengths"),
+    "views": (build_views, CAMERAS, "cameras"),
+}
+FEATURES = 1000  # regions of an image that are tested: a table of many rows has to end
 
 
 @dataclass(frozen=True)
-class Change:
-    """Of data, or of how batches are drawn from them."""
+class Data:
+    """What is learned from; options are those of the builders, on top of their defaults."""
 
-    strengths: Mapping[str, float] = field(default_factory=dict)
+    homography: Mapping[str, float] | None = None
+    views: Mapping[str, float] | None = None
     photographs: bool = False
-    homographies: bool = True
-    settings: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()  # over the recipe
 
 
-CHANGES = {
-    "all": Change(),
-    "no turn": Change({"turn": 0.0}),
-    "turn 8": Change({"turn": 8.0}),
-    "no scale, stretch, tilt": Change({"scale": 0.0, "stretch": 0.0, "perspective": 0.0}),
-    "no shift": Change({"shift": 0.0}),
-    "no blur": Change({"blur_share": 0.0, "motion_share": 0.0}),
-    "no light": Change({"gamma": 0.0, "contrast": 0.0, "brightness": 0.0, "faint_share": 0.0}),
-    "no noise, no JPEG": Change({"noise": 0.0, "jpeg_share": 0.0}),
-    "negatives of 6 images": Change(settings=("method.images=6",)),
-    "photographs too": Change(photographs=True),
-    "photographs only": Change(photographs=True, homographies=False),
+def drawn(**options: float) -> Data:
+    """Homographies alone, with options on top of turns of 5 degrees."""
+    return Data(homography={"turn": 5.0, **options})
+
+
+def seen(**options: float) -> Data:
+    """Views alone."""
+    return Data(views=options)
+
+
+ALL = Data(homography={"turn": 5.0}, views={}, photographs=True)
+ROWS = {
+    "homography": drawn(),
+    "homography, turn 0": drawn(turn=0.0),
+    "homography, turn 14": drawn(turn=14.0),
+    "homography, no scale, stretch, tilt": drawn(scale=0.0, stretch=0.0, perspective=0.0),
+    "homography, no shift": drawn(shift=0.0),
+    "homography, no blur": drawn(blur=0.0, motion=0.0),
+    "homography, no light": drawn(gamma=0.0, contrast=0.0, brightness=0.0, faint=0.0),
+    "homography, no noise, no JPEG": drawn(noise=0.0, jpeg=0.0),
+    "homography, half as wide": drawn(magnification=3.0),
+    "views": seen(),
+    "views, no blur": seen(blur=0.0),
+    "views, from above": seen(slant=0.0),
+    "views, one size": seen(closer=0.0, farther=0.0),
+    "views, twice as wide": seen(magnification=6.0),
+    "photographs": Data(photographs=True),
+    "all three": ALL,
+    "all three, no views": replace(ALL, views=None),
+    "all three, no homography": replace(ALL, homography=None),
+    "all three, no photographs": replace(ALL, photographs=False),
+    "all three, negatives of any image": replace(ALL, said=("method.images=none",)),
+    "all three, any positive": replace(ALL, said=("method.lambda_=0",)),
 }
 
 
-def trained(name: str, change: Change, given: argparse.Namespace) -> Path:
+def folders(data: Data, given: argparse.Namespace) -> list[Path]:
+    """Of the sets, built where they are not there yet."""
+    found = [given.photographs] * data.photographs
+    for form, options in (("homography", data.homography), ("views", data.views)):
+        if options is None:
+            continue
+        own = "-".join([form, *(f"{key}_{value:g}" for key, value in options.items())])
+        folder = given.out / "sets" / own
+        if not folder.is_dir():
+            _build(form, dict(options), folder, given)
+        found.append(folder)
+    return found
+
+
+def _build(form: str, options: dict[str, float], out: Path, given: argparse.Namespace) -> None:
+    build, default, strengths = BUILDERS[form]
+    wide = {key: options.pop(key) for key in ("magnification",) if key in options}
+    strength = {strengths: replace(default, **options)}
+    build(given.images, out, points=given.points, **wide, **strength)
+
+
+def trained(name: str, data: Data, given: argparse.Namespace) -> Path:
     """The folder of a training, run or gone on with where it is not done."""
-    out = given.out / name.replace(",", "").replace(" ", "-")
-    if (out / "model.onnx").is_file():
-        return out  # its data need not be here any more
-    data = [given.photographs] * change.photographs
-    if change.homographies:
-        strengths = replace(DEFAULT, **change.strengths)
-        own = "-".join(f"{key}_{value:g}" for key, value in change.strengths.items()) or "default"
-        homographies = given.out / "sets" / own
-        if not homographies.is_dir():
-            build(given.images, homographies, points=given.points, strengths=strengths)
-        data.append(homographies)
-    said = [*settings(read(RECIPE), given.patches), *change.settings]
-    trained_or_resumed(RECIPE, out, [*map(str, data)], said)
+    out = given.out / re.sub(r"\W+", "-", name)
+    if not (out / "model.onnx").is_file():  # else its data need not be here any more
+        said = [*settings(read(RECIPE), given.patches), *SAID, *data.said]
+        trained_or_resumed(RECIPE, out, [*map(str, folders(data, given))], said)
     return out
 
 
-def line(name: str, out: Path, given: argparse.Namespace) -> str:
+def scores(model: Descriptor, given: argparse.Namespace) -> list[float]:
+    """On the held-out sequences, on Oxford and each of its six, on the set in HPatches' form."""
+    few = {"features": FEATURES}
+    asked: list[tuple[str, dict[str, Any]]] = [
+        ("oxford", {"data": given.held_out, **few}),
+        ("oxford", {"data": given.oxford, "frames": given.frames, **few}),
+        ("hpatches/matching", {"data": given.mini}),
+    ]
+    own, oxford, mini = (
+        next(evaluate(model, make_protocols(protocol_names(protocol), options)))
+        for protocol, options in asked
+    )
+    each = [oxford.scores[f"{one}/map"] for one in SIX]
+    heads = [record.scores[record.protocol.headline] for record in (own, oxford, mini)]
+    return [*heads[:2], *each, heads[2]]
+
+
+def row(name: str, found: list[float]) -> str:
     """A row of the table."""
-    model = onnx_file.open_model(out / "model.onnx", device="cpu")
-    asked = {
-        "oxford": {"data": given.oxford, "frames": given.frames},
-        "hpatches/matching": {"data": given.mini},
-        "phototour/snn": {"data": given.held_out},
-    }
-    records = []
-    for protocol, options in asked.items():
-        (record,) = evaluate(model, make_protocols(protocol_names(protocol), options))
-        records.append(record)
-    first, *others = [record.scores[record.protocol.headline] for record in records]
-    columns = [first, *(records[0].scores[f"{one}/map"] for one in SIX), *others]
-    return f"| {name} | {' | '.join(f'{100 * value:.1f}' for value in columns)} |"
+    return f"| {name} | {' | '.join(f'{100 * value:.1f}' for value in found)} |"
 
 
 def main() -> None:
     """Train, test, write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("changes", nargs="*", default=[*CHANGES])
+    parser.add_argument("rows", nargs="*", default=[*ROWS])
     for folder in ("images", "photographs", "held-out", "oxford", "frames", "mini", "out"):
         parser.add_argument(f"--{folder}", required=True, type=Path)
-    parser.add_argument("--points", type=int, default=60, help="of each image")
+    parser.add_argument("--points", type=int, default=40, help="of each image")
     parser.add_argument("--patches", type=int, default=60_000, help="trained on")
     given = parser.parse_args()
-    rows = []
-    for name in given.changes:
-        out = trained(name, CHANGES[name], given)
+    file = given.out / "rootsift.md"
+    if not file.is_file():
+        given.out.mkdir(parents=True, exist_ok=True)
+        file.write_text(row("RootSIFT", scores(handcrafted.rootsift(), given)), "utf-8")
+    rows = [file.read_text("utf-8")]
+    for name in given.rows:
+        out = trained(name, ROWS[name], given)
         file = out / "row.md"
         if not file.is_file():
-            file.write_text(line(name, out, given), "utf-8")
+            model = onnx_file.open_model(out / "model.onnx", device="cpu")
+            file.write_text(row(name, scores(model, given)), "utf-8")
         rows.append(file.read_text("utf-8"))
         print(rows[-1], flush=True)
-    names = ("Oxford", *SIX, given.mini.name, f"{given.held_out.name} (held out)")
-    table = [f"| HardNet trained on | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}", *rows]
+    names = ("held out", "Oxford", *SIX, given.mini.name)
+    table = [f"| {RECIPE} on | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}", *rows]
     (given.out / "table.md").write_text("\n".join(table) + "\n", "utf-8")
 
 

@@ -74,11 +74,19 @@ def ellipses_of(frames: AffineFrames) -> Ellipses:
 
 def warped(ellipses: Ellipses, homography: Homography) -> Ellipses:
     """Their images under a homography, which is linearised at each centre."""
-    x, y = ellipses.centre.T
+    centre, jacobian = linearised(homography, ellipses.centre)
+    return Ellipses(centre, jacobian @ ellipses.shape @ jacobian.swapaxes(1, 2))
+
+
+def linearised(
+    homography: Homography, points: Float64[np.ndarray, "n 2"]
+) -> tuple[Float64[np.ndarray, "n 2"], Float64[np.ndarray, "n 2 2"]]:
+    """Where a homography maps points, and its derivative there."""
+    x, y = points.T
     u, v, w = homography @ np.stack([x, y, np.ones_like(x)])
     centre = np.stack([u / w, v / w], axis=1)
     jacobian = (homography[:2, :2] - centre[:, :, None] * homography[2, :2]) / w[:, None, None]
-    return Ellipses(centre, jacobian @ ellipses.shape @ jacobian.swapaxes(1, 2))
+    return centre, jacobian
 
 
 def overlapping(

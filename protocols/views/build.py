@@ -1,4 +1,4 @@
-"""Makes training data in the official PhotoTour format out of images, by a detector in views of them.
+"""Makes training data in the official PhotoTour format: what a detector finds in views of images.
 
 Each image is a plane that is photographed from elsewhere, in other light, out of focus, as a JPEG
 (`Cameras`). Harris-Affine finds regions in the image and in each view. Regions of two views that

@@ -1,16 +1,17 @@
 """Views of an image as a plane: where a camera stands, and what its optics and file make of it."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import cv2
 import numpy as np
-from jaxtyping import Float64, UInt8
+from jaxtyping import Float32, UInt8
 
 from protocols.homography.draws import normal
 from protocols.images.frames import uniform
 from protocols.images.sampling import read, rounded, smooth
 from protocols.images.sequences import Homography
+from protocols.oxford.ellipses import linearised
 
 FINER = 2  # samples of a pixel's side: a slanted plane is read finely and averaged
 FOCAL = 1.5  # focal length in longer sides of the image
@@ -22,12 +23,12 @@ DRAWN = (
 
 @dataclass(frozen=True, kw_only=True)
 class Cameras:
-    """How much views differ from the image; a view's draws are independent."""
+    """How much views differ from the image; 0 turns each off. A view's draws are independent."""
 
     turn: float = 180.0  # degrees about the axis of sight, evenly either way
     closer: float = 0.3  # most octaves larger,
     farther: float = 1.2  # or smaller; evenly between the two
-    slant: float = 55.0  # most degrees off the plane's normal; the square root is even
+    slant: float = 55.0  # most degrees off the plane's normal; the square is even
     blur_share: float = 0.35  # of views
     blur: float = 3.0  # largest standard deviation in pixels, evenly from 0
     gamma: float = 0.35  # octaves of the exponent, normal
@@ -37,6 +38,26 @@ class Cameras:
     jpeg_share: float = 0.35  # of views
     jpeg: float = 95.0  # 100 less the lowest quality; evenly from a third of it
 
+    def __post_init__(self) -> None:
+        """Refuse what no camera does."""
+        for field in fields(self):
+            value, most = getattr(self, field.name), MOST.get(field.name, 1.0)
+            if not 0 <= value <= most:  # nor NaN
+                raise ValueError(
+                    f"{field.name} is {value}: give a number from 0, which turns it off, to {most}"
+                )
+
+
+MOST = {
+    "turn": 180.0,
+    "farther": 3.0,
+    "slant": 75.0,
+    "blur": 10.0,
+    "brightness": 100.0,
+    "noise": 60.0,
+    "jpeg": 99.0,
+}
+"""The largest value of each strength, where it isn't 1."""
 
 DEFAULT = Cameras()
 
@@ -98,13 +119,12 @@ def _pose(
 
 def _step(back: Homography, x: float, y: float) -> float:
     """Pixels of the image between samples of the view in its middle, in the closer direction."""
-    u, v, w = back @ [x, y, 1.0]
-    jacobian = (back[:2, :2] - np.outer([u / w, v / w], back[2, :2])) / w
-    return float(np.linalg.svd(jacobian, compute_uv=False)[1])
+    _, jacobian = linearised(back, np.array([[x, y]]))
+    return float(np.linalg.svd(jacobian[0], compute_uv=False)[1])
 
 
 def _taken(
-    seen: Float64[np.ndarray, "rows columns"],
+    seen: Float32[np.ndarray, "rows columns"],
     cameras: Cameras,
     drawn: dict[str, float],
     seed: tuple[int, ...],
@@ -116,7 +136,7 @@ def _taken(
         seen = cv2.GaussianBlur(seen, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
     three = np.array([drawn[name] for name in ("gamma", "contrast", "brightness")])
     gamma, contrast, brightness = normal(three).tolist()
-    seen = 255 * (np.clip(seen, 0, 255) / 255) ** np.float32(2 ** (c.gamma * gamma))
+    seen = 255 * (seen / 255) ** np.float32(2 ** (c.gamma * gamma))
     mean = float(seen.mean())
     factor = np.float32(2 ** (c.contrast * contrast))
     seen = (seen - mean) * factor + np.float32(mean + c.brightness * brightness)

@@ -10,7 +10,7 @@ from protocols.images.affine import AffineFrames, affine_patches, image_from_pat
 from protocols.images.frames import Frames, compose, inside, uniform
 from protocols.images.harris_affine import harris_affine
 from protocols.images.sequences import Homography
-from protocols.oxford.ellipses import ellipses_of, exact_overlap, overlapping, warped
+from protocols.oxford.ellipses import ellipses_of, exact_overlap, linearised, overlapping, warped
 from protocols.oxford.matching import one_to_one
 from protocols.phototour.writer import SIDE
 from protocols.views.camera import Cameras, view
@@ -104,12 +104,8 @@ def _turn(
     a: AffineFrames, b: AffineFrames, homography: Homography
 ) -> Float64[np.ndarray, " pairs"]:
     """Radians by which the direction of b is off that of a, as it looks in the image of b."""
-    x, y = a.x, a.y
-    u, v, w = homography @ np.stack([x, y, np.ones_like(x)])
-    centre = np.stack([u / w, v / w], axis=1)
-    jacobian = (homography[:2, :2] - centre[:, :, None] * homography[2, :2]) / w[:, None, None]
-    _, angle = _size_and_angle(np.linalg.inv(jacobian @ a.matrix) @ b.matrix)
-    return angle
+    _, jacobian = linearised(homography, np.stack([a.x, a.y], axis=1))
+    return _size_and_angle(np.linalg.inv(jacobian @ a.matrix) @ b.matrix)[1]
 
 
 def _size_and_angle(
