@@ -1,5 +1,6 @@
 """`harness train`, from a recipe file and a folder of patches to weights, card and ONNX file."""
 
+import itertools
 import json
 import os
 import signal
@@ -54,7 +55,11 @@ def test_a_training_leaves_weights_card_log_and_an_onnx_file(recipe, scenes, tmp
     network = trained.load(out / "weights.safetensors", made)
     steps = log.read_log(out)
     assert [seen.step for seen in steps] == list(range(7))
-    assert made.scores["held-out/fpr95"] == steps[-1].fpr95
+    assert not made.scores  # nothing has tested it
+    assert [moment.step for moment in made.curve] == [s.step for s in steps if s.fpr95 is not None]
+    assert made.curve[0].loss is None and made.curve[-1].fpr95 == steps[-1].fpr95
+    counted = [m.loss * (m.step - n.step) for n, m in itertools.pairwise(made.curve)]
+    assert sum(counted) == pytest.approx(sum(seen.loss for seen in steps[1:]))
     model = onnx_file.open_model(out / "model.onnx", device="cpu")
     patches = np.random.default_rng(0).integers(0, 256, (5, 64, 64), dtype=np.uint8)
     of_torch = trained.Deployed(network)(torch.from_numpy(patches)).detach().numpy()

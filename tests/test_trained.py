@@ -12,14 +12,14 @@ from cards import FACTS, card_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import home, registry
+from harness import home, registry, results
 from harness.contracts import check_descriptor
 from harness.distances import HAMMING, L2
 from harness.evaluate import evaluate
 from harness.onnx_check import apart_by
 from harness.onnx_export import export
 from zoo import card as cards
-from zoo import trained
+from zoo import ship, trained
 from zoo.backbones import L2Net, resize
 from zoo.card import Card
 from zoo.training.recipe import NETWORKS, Part, make
@@ -157,6 +157,48 @@ def test_what_is_shipped_scores_on_hpatches_as_it_does_in_torch(shared):
         assert here.scores.keys() == there.scores.keys()
         for name, score in here.scores.items():
             assert score == pytest.approx(there.scores[name], abs=1e-5), name
+
+
+# ---- what is shipped
+
+RECORDS = Path(__file__).parents[1] / "results"
+CARDS = sorted(trained.SHIPPED.glob("*.json"))
+
+
+@pytest.fixture(scope="module")
+def records():
+    return results.load(RECORDS)
+
+
+@pytest.mark.parametrize("file", CARDS, ids=lambda file: file.stem)
+def test_a_shipped_card_says_what_records_say_and_no_more(file, records):
+    card = cards.read(file)
+    assert card.name == file.stem and card.name in registry.names("descriptors")
+    assert file.with_suffix(".safetensors").stat().st_size < 3e6
+    assert card.curve[-1].step == card.steps and card.limits
+    assert card.scores and card.scores == cards.headlines(records, card.weights)
+
+
+def test_weights_come_in_with_their_card_and_scores(shipped, network, tmp_path, records):
+    into = tmp_path / "into"
+    into.mkdir()
+    folder = tmp_path / "trained"
+    folder.mkdir()
+    cards.write(folder / "card.json", shipped.model_copy(update={"scores": {}}))
+    (folder / "weights.safetensors").write_bytes(trained.pack(network))
+    assert ship.take(folder, "few steps", into) == shipped.name
+    card = cards.read(into / f"{shipped.name}.json")
+    assert (card.limits, card.scores) == ("few steps", {})
+    assert (into / f"{shipped.name}.safetensors").read_bytes() == trained.pack(network)
+    some = [record for record in records if record.model.name == "rootsift"]
+    told = [r.model_copy(update={"model": r.model.model_copy(update={"weights": card.weights})})
+            for r in some]  # fmt: skip
+    ship.score([*records, *told], into)
+    scores = cards.read(into / f"{shipped.name}.json").scores
+    assert len(scores) == len({name for name in scores}) == len(some)
+    of_mini = scores["hpatches/matching on hpatches-mini, split mini: matching/map"]
+    low, high = of_mini.interval
+    assert low < of_mini.value < high
 
 
 # ---- cards

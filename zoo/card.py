@@ -1,13 +1,15 @@
 """The card beside trained weights: what they are, how they came about, how far to trust them."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from annotated_types import Ge, Gt
+from annotated_types import Ge, Gt, Le
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from harness import atomic, registry
 from harness.distances import DISTANCES
+from harness.results import Record
 from zoo.training.recipe import Part
 
 Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
@@ -32,6 +34,21 @@ class Source(Strict):
     sha256: Sha256  # of `Dataset.sha256`
 
 
+class Measured(Strict):
+    """A score, and what covers it in 95 of 100 cases; a fraction, or as its protocol counts."""
+
+    value: float
+    interval: tuple[float, float] | None = None
+
+
+class Moment(Strict):
+    """How a training went, between the moment before and this one."""
+
+    step: Annotated[int, Ge(0)]
+    loss: float | None  # its mean
+    fpr95: Annotated[float, Ge(0), Le(1)]  # of held-out points
+
+
 class Card(Strict):
     """All that is known of one set of weights."""
 
@@ -51,7 +68,8 @@ class Card(Strict):
     hours: Annotated[float, Ge(0)]
     machine: str  # processor or card, as its maker calls it
     torch: str  # version
-    scores: dict[str, float]  # "hpatches/matching on hpatches-mini: matching/map" -> fraction
+    curve: tuple[Moment, ...]
+    scores: dict[str, Measured]  # by "hpatches/matching on hpatches-mini, split a: matching/map"
     limits: str  # what the weights are not good for
 
 
@@ -69,6 +87,24 @@ def read(file: Path) -> Card:
     except ValidationError as error:
         told = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise ValueError(f"{file} is no model card: {told}") from error
+
+
+def headlines(records: Iterable[Record], weights: str) -> dict[str, Measured]:
+    """The headline scores of these weights in whole records, for their card.
+
+    Args:
+        records: of any models.
+        weights: sha256 of the file.
+    """
+    found = {}
+    for record in records:
+        if record.model.weights == weights and record.data.complete:
+            headline, data = record.protocol.headline, record.data
+            name = f"{record.protocol.name} on {data.name}, split {data.split}: {headline}"
+            found[name] = Measured(
+                value=record.scores[headline], interval=record.intervals.get(headline)
+            )
+    return dict(sorted(found.items()))
 
 
 def write(file: Path, card: Card) -> None:

@@ -19,10 +19,10 @@ from harness import Dataset, atomic, onnx_export, training_sets
 from harness.types import Patches
 from zoo import card as cards
 from zoo import trained
-from zoo.card import Card, Source
+from zoo.card import Card, Moment, Source
 from zoo.training import recipe as recipes
 from zoo.training import state
-from zoo.training.log import open_log
+from zoo.training.log import open_log, read_log
 from zoo.training.loop import Run, Seen, prepare
 from zoo.training.loop import train as run_steps
 from zoo.training.memory import keep_freed
@@ -210,7 +210,7 @@ def _bar() -> Progress:
 def _placed(out: Path, run: Run, parts: Sequence[Dataset], last: Seen) -> None:
     """Write what was trained: weights, their card, and the ONNX file of both."""
     contents = trained.pack(run.network)
-    card = _card(run, parts, last, hashlib.sha256(contents).hexdigest())
+    card = _card(run, parts, last, hashlib.sha256(contents).hexdigest(), _curve(read_log(out)))
     weights = out / "weights.safetensors"
     with atomic.writing(weights) as stream:
         stream.write(contents)
@@ -218,7 +218,20 @@ def _placed(out: Path, run: Run, parts: Sequence[Dataset], last: Seen) -> None:
     onnx_export.export(trained.by_torch(weights, card), out / "model.onnx")
 
 
-def _card(run: Run, parts: Sequence[Dataset], last: Seen, sha256: str) -> Card:
+def _curve(log: Sequence[Seen]) -> tuple[Moment, ...]:
+    moments, losses = [], []
+    for seen in log:
+        losses += [seen.loss] if seen.loss is not None else []
+        if seen.fpr95 is not None:
+            loss = sum(losses) / len(losses) if losses else None
+            moments.append(Moment(step=seen.step, loss=loss, fpr95=seen.fpr95))
+            losses = []
+    return tuple(moments)
+
+
+def _card(
+    run: Run, parts: Sequence[Dataset], last: Seen, sha256: str, curve: tuple[Moment, ...]
+) -> Card:
     recipe, network = run.recipe, run.network
     on_card = run.device.type == "cuda"
     machine = (
@@ -242,6 +255,7 @@ def _card(run: Run, parts: Sequence[Dataset], last: Seen, sha256: str) -> Card:
         hours=round(last.seconds / 3600, 3),
         machine=f"{machine}, {str(run.precision).removeprefix('torch.')}",
         torch=torch.__version__,
-        scores={"held-out/fpr95": last.fpr95} if last.fpr95 is not None else {},
+        curve=curve,
+        scores={},
         limits=f"Trained for {last.step} steps on {len(run.dataset)} patches of the data named.",
     )

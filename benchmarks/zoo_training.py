@@ -1,0 +1,93 @@
+"""The zoo's weights from photographs: one way to make data, one setting for all methods.
+
+    python benchmarks/zoo_training.py --images DIR --places DIR --photographs DIR --out DIR
+        [--patches N] [--seed N] [RECIPE ...]
+
+`--images` are of different things, `--places` holds a folder of photographs of each place,
+`--photographs` some of these, no two of which show the same. Sets are built in OUT/sets, in half an
+hour on two cores; a training in OUT/<recipe>-<seed> is gone on with where it was broken off. All
+methods see as many patches with a gradient, in batches of as many, with a learning rate that falls
+evenly to 0, turned and flipped alike; those that draw negatives at random draw them from few
+images. What is left is what the papers differ in. Weights and card of a training are
+`weights.safetensors` and `card.json`; to ship them, see `zoo.trained`.
+"""
+
+import argparse
+import inspect
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from short_training import trained_or_resumed
+
+from protocols.homography.build import build as homography
+from protocols.homography.strengths import Strengths
+from protocols.phototour.build import build as phototour
+from protocols.views.build import build as views
+from zoo.training.recipe import Recipe, find, read
+
+RECIPES = (
+    "adasample", "adasample+sos", "hardnet", "sosnet", "doap", "doap-st", "doap-binary", "l2net+",
+    "l2net-binary", "mixed-context",
+)  # fmt: skip
+FROM = {"l2net-binary": ("l2net+", "network.binary=true")}  # names of a recipe with a setting
+BATCH = 1024  # patches with a gradient
+EPOCHS = 90
+LINEAR = ("schedule.name=linear", "schedule.at=[]", "schedule.factor=1.0")
+NEAR = {"images": "3", "share": "1.0"}  # where negatives come from
+CLASS = "4"  # patches of a point, where a method looks at whole classes
+
+
+def sets(given: argparse.Namespace) -> list[Path]:
+    """Folders of the training data, built where they are not there yet."""
+    folder = given.out / "sets"
+    makers: dict[str, Callable[[Path], object]] = {
+        "homography": partial(homography, given.images, points=40, strengths=Strengths(turn=5.0)),
+        "views": partial(views, given.images),
+        "views-of-places": partial(views, given.photographs, points=1500),
+    }
+    for place in sorted(one for one in given.places.iterdir() if one.is_dir()):
+        makers[f"places/{place.name}"] = partial(phototour, place)
+    for name, make in makers.items():
+        if not (folder / name).is_dir():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            print(make(folder / name), flush=True)
+    return sorted({folder / name.partition("/")[0] for name in makers})
+
+
+def settings(recipe: Recipe, patches: int, seed: int) -> list[str]:
+    """What is set over a recipe."""
+    options, takes = recipe.method.options, inspect.signature(find("method", recipe.method.name))
+    found = [*LINEAR, "augmentation.dihedral=true", f"seed={seed}", f"epochs={EPOCHS}"]
+    found += [f"method.{key}={value}" for key, value in NEAR.items() if key in takes.parameters]
+    if "class_size" in takes.parameters:
+        found += [f"method.class_size={CLASS}"]
+    batch = 2 * options["pairs"] if "pairs" in options else options.get("patches", 256)
+    if "pairs" in options or "patches" in options:
+        unit = "patches" if "patches" in options else "pairs"
+        found += [f"method.{unit}={BATCH if unit == 'patches' else BATCH // 2}"]
+        if recipe.optimiser.name == "sgd":  # of means, in proportion
+            found += [f"optimiser.lr={recipe.optimiser.lr * BATCH / batch}"]
+        batch = BATCH
+    return [*found, f"steps_per_epoch={max(1, round(patches / batch / EPOCHS))}"]
+
+
+def main() -> None:
+    """Build what is missing, train what is not done."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("recipes", nargs="*", default=RECIPES)
+    for folder in ("images", "places", "photographs", "out"):
+        parser.add_argument(f"--{folder}", required=True, type=Path)
+    parser.add_argument("--patches", type=int, default=500_000, help="with a gradient")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    data = [*map(str, sets(given))]
+    for name in given.recipes:
+        recipe, *said = FROM.get(name, (name,))
+        said += settings(read(recipe), given.patches, given.seed)
+        out = given.out / f"{name}-{given.seed}"
+        trained_or_resumed(recipe, out, data, [*said, f"name={name}"])
+
+
+if __name__ == "__main__":
+    main()

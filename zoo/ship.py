@@ -1,0 +1,59 @@
+"""What the zoo ships: trained weights come in, and cards are told what records say of them.
+
+    python -m zoo.ship --results results [--limits TEXT FOLDER ...]
+
+FOLDER is what `harness train` wrote; the name on its card is the descriptor's. A maker in
+`zoo.trained` and an entry point make it known. Called again after each evaluation, without folders,
+it brings the scores on the cards up to the records.
+"""
+
+import argparse
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from harness import results
+from harness.results import Record
+from zoo import card as cards
+from zoo.trained import SHIPPED
+
+
+def take(folder: Path, limits: str, into: Path = SHIPPED) -> str:
+    """Put the weights of a training and their card among those that are shipped; their name.
+
+    Args:
+        folder: that `harness train` wrote.
+        limits: what the weights are not good for.
+        into: folder of what is shipped.
+    """
+    card = cards.read(folder / "card.json").model_copy(update={"limits": limits})
+    shutil.copyfile(folder / "weights.safetensors", into / f"{card.name}.safetensors")
+    cards.write(into / f"{card.name}.json", card)
+    return card.name
+
+
+def score(records: Iterable[Record], into: Path = SHIPPED) -> None:
+    """Write what records say of the weights that are shipped on their cards."""
+    known = list(records)
+    for file in sorted(into.glob("*.json")):
+        card = cards.read(file)
+        found = cards.headlines(known, card.weights)
+        cards.write(file, card.model_copy(update={"scores": found}))
+
+
+def main() -> None:
+    """Take, and score."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--limits", default="")
+    parser.add_argument("--results", required=True, type=Path)
+    given = parser.parse_args()
+    if given.folders and not given.limits:
+        parser.error("--limits is missing: say what the weights are not good for")
+    for folder in given.folders:
+        print(take(folder, given.limits))
+    score(results.load(given.results))
+
+
+if __name__ == "__main__":
+    main()
