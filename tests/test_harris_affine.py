@@ -1,5 +1,10 @@
 """The Harris-Affine detector: where corners are, how large, in what shape, turned how."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import cv2
 import numpy as np
 import pytest
@@ -103,8 +108,9 @@ def test_the_strongest_come_first_and_at_most_as_many_as_asked():
 def test_no_two_corners_are_alike():
     found = harris_affine(texture(), 500)
     scale = np.linalg.svd(found.matrix, compute_uv=False)[:, 1]
-    corners = np.unique(np.stack([found.x, found.y, scale], axis=1).round(6), axis=0)
-    x, y, scale = corners.T
+    own = np.stack([found.x, found.y, found.score], axis=1)
+    corners, first = np.unique(own, axis=0, return_index=True)
+    x, y, scale = *corners.T[:2], scale[first]
     factor = scale[:, None] / scale
     near = np.hypot(x[:, None] - x, y[:, None] - y) < 0.5 * np.minimum(scale[:, None], scale)
     assert not (near & (factor >= 1) & (factor < 1.499) & ~np.eye(len(x), dtype=bool)).any()
@@ -155,3 +161,28 @@ def outlines(frames, most=None):
     key = np.round(np.concatenate([frames.x[:, None], frames.y[:, None], shape], axis=1), 2)
     first = np.unique(key, axis=0, return_index=True)[1]
     return frames.take(np.sort(first)[:most])
+
+
+HERE = """
+import hashlib
+from homography_images import picture
+from protocols.images.harris_affine import harris_affine
+from protocols.oxford.regions import table
+print(hashlib.sha256(table(harris_affine(picture(0, 160, 200), 300)).tobytes()).hexdigest())
+"""
+
+
+def test_other_processors_find_the_same_regions_bit_for_bit():
+    """Of linear algebra and of NumPy's loops, there is a version for each family of them."""
+    old = {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4"}
+    found = {
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", HERE],
+            cwd=Path(__file__).parent,
+            env={**os.environ, **env},
+            check=True,
+            capture_output=True,
+        ).stdout
+        for env in ({}, old)
+    }
+    assert len(found) == 1

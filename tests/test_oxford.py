@@ -88,7 +88,8 @@ def test_both_forms_of_files_give_the_same_outlines(small):
     folder.mkdir(parents=True)
     (folder / "img1.haraff").write_text("\n".join(text) + "\n")
     found = regions.read(small / "text", "two", 1, small / "images/two/img1.png")
-    assert found.matrix @ found.matrix.swapaxes(1, 2) == pytest.approx(shape, rel=1e-6)
+    # The direction that it gets is rounded to a millionth of a pixel.
+    assert found.matrix @ found.matrix.swapaxes(1, 2) == pytest.approx(shape, abs=1e-4)
     assert np.array_equal(found.x, raw.x)
     assert np.ptp(np.arctan2(found.matrix[:, 1, 0], found.matrix[:, 0, 0])) > 1  # directed
 

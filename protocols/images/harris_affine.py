@@ -36,13 +36,16 @@ STEPS = 5  # of adaptation; further ones change little
 ROUND = 1.05  # ratio of radii of a shape that is left as it is
 LONGEST = 6.0  # ratio of radii that a region may have
 TOGETHER = 64  # patches that are read at a time
+DECIMALS = 6
+"""Of shapes in pixels. Processors and their libraries differ in the last bits of a sum, a root or
+an arc tangent: taken in double precision and rounded, they give all the same regions."""
 
 BINS = 36  # of the histogram of directions, as Lowe's (IJCV 2004, section 5)
 PEAK = 0.8  # of the highest: what else gives a region a direction, and so another region
 DIRECTIONS = 4  # of a region, at most
 
 
-Gradient = Float32[np.ndarray, "n pixels"]
+Gradient = Float64[np.ndarray, "n pixels"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,12 +196,12 @@ def _adapted(levels: list[_Level], circles: AffineFrames) -> AffineFrames:
         right, down = _gradients(levels, replace(circles.take(active), matrix=matrix[active]))
         both = np.stack([right, down])
         tensor = np.einsum("inp,jnp,p->nij", both, both, _window(), optimize=True)
-        value, vector = np.linalg.eigh(tensor.astype(np.float64))
+        value, vector = np.linalg.eigh(tensor)
         flat = value[:, 0] <= 1e-6 * value[:, 1]
         value[flat] = 1
         shape = matrix[active] @ (vector / np.sqrt(value)[:, None]) @ vector.swapaxes(1, 2)
         radii = np.linalg.svd(shape, compute_uv=False)
-        matrix[active] = shape * (radius[active] / radii[:, 1])[:, None, None]
+        matrix[active] = (shape * (radius[active] / radii[:, 1])[:, None, None]).round(DECIMALS)
         kept[active] = ~flat & (radii[:, 0] < LONGEST * radii[:, 1])
         active = active[kept[active] & (value[:, 1] > ROUND**2 * value[:, 0])]
     rows = np.flatnonzero(kept)
@@ -255,17 +258,21 @@ def _gradients(levels: list[_Level], frames: AffineFrames) -> tuple[Gradient, Gr
     right = patches[:, 1:-1, 2:] - patches[:, 1:-1, :-2]
     down = patches[:, 2:, 1:-1] - patches[:, :-2, 1:-1]
     pixels = (SIDE - 2) ** 2
-    return right.reshape(-1, pixels), down.reshape(-1, pixels)
+    return (
+        right.reshape(-1, pixels).astype(np.float64),
+        down.reshape(-1, pixels).astype(np.float64),
+    )
 
 
-def _window() -> Float32[np.ndarray, " pixels"]:
+def _window() -> Float64[np.ndarray, " pixels"]:
     """Weights of a patch's gradients."""
     line = np.linspace(-EXTENT, EXTENT, SIDE)[1:-1] / SHAPE_WINDOW
-    return np.exp(-0.5 * (line**2 + line[:, None] ** 2)).astype(np.float32).ravel()
+    return np.exp(-0.5 * (line**2 + line[:, None] ** 2)).ravel()
 
 
 def _turned(
     matrix: Float64[np.ndarray, "n 2 2"], angle: Float64[np.ndarray, " n"]
 ) -> Float64[np.ndarray, "n 2 2"]:
     cos, sin = np.cos(angle), np.sin(angle)
-    return matrix @ np.stack([np.stack([cos, -sin], axis=1), np.stack([sin, cos], axis=1)], axis=1)
+    turn = np.stack([np.stack([cos, -sin], axis=1), np.stack([sin, cos], axis=1)], axis=1)
+    return (matrix @ turn).round(DECIMALS)
