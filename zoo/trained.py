@@ -110,5 +110,5 @@ def _shipped(name: str, device: str) -> Descriptor:
 
 
 def adasample(device: str = "cpu") -> Descriptor:
-    """AdaSample on L2-Net, briefly trained: its card says how and how little."""
+    """AdaSample on L2-Net; its card says how it was trained, and what it scores."""
     return _shipped("adasample", device)
