@@ -27,7 +27,7 @@ def test_what_is_here_is_told(tmp_path, monkeypatch):
     lines = list(doctor.report())
     assert "weights tfeat.liberty are here" in lines
     assert f"  {name} in {tmp_path / 'sets' / name}" in lines
-    assert any(line.startswith("3 builders: homography, hpatches") for line in lines)
+    assert any(line.startswith("4 builders: homography, hpatches") for line in lines)
 
 
 @pytest.mark.parametrize(

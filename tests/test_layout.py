@@ -50,7 +50,7 @@ def test_imports_follow_the_arrows(package):
             assert top not in MAY_IMPORT or top in MAY_IMPORT[package], f"{file}:{line}: {module}"
 
 
-SHARED = ("zoo.backbones", "zoo.card", "zoo.training")
+SHARED = ("zoo.backbones", "zoo.card", "zoo.trained", "zoo.training")
 DEFINED_BY = {  # methods that are said to be others with something more
     "adasample": {"zoo.sosnet"},
     "triplet_swap": {"zoo.tfeat"},
