@@ -18,7 +18,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from short_training import trained_or_resumed
+from short_training import batch_of, in_batches_of, trained_or_resumed
 
 from protocols.homography.build import build as homography
 from protocols.homography.strengths import Strengths
@@ -62,13 +62,9 @@ def settings(recipe: Recipe, patches: int, seed: int) -> list[str]:
     found += [f"method.{key}={value}" for key, value in NEAR.items() if key in takes.parameters]
     if "class_size" in takes.parameters:
         found += [f"method.class_size={CLASS}"]
-    batch = 2 * options["pairs"] if "pairs" in options else options.get("patches", 256)
+    batch = batch_of(recipe)
     if "pairs" in options or "patches" in options:
-        unit = "patches" if "patches" in options else "pairs"
-        found += [f"method.{unit}={BATCH if unit == 'patches' else BATCH // 2}"]
-        if recipe.optimiser.name == "sgd":  # of means, in proportion
-            found += [f"optimiser.lr={recipe.optimiser.lr * BATCH / batch}"]
-        batch = BATCH
+        found, batch = [*found, *in_batches_of(BATCH, recipe)], BATCH
     return [*found, f"steps_per_epoch={max(1, round(patches / batch / EPOCHS))}"]
 
 

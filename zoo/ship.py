@@ -8,11 +8,10 @@ it brings the scores on the cards up to the records.
 """
 
 import argparse
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness import results
+from harness import atomic, results
 from harness.results import Record
 from zoo import card as cards
 from zoo.trained import SHIPPED
@@ -27,7 +26,8 @@ def take(folder: Path, limits: str, into: Path = SHIPPED) -> str:
         into: folder of what is shipped.
     """
     card = cards.read(folder / "card.json").model_copy(update={"limits": limits})
-    shutil.copyfile(folder / "weights.safetensors", into / f"{card.name}.safetensors")
+    with atomic.writing(into / f"{card.name}.safetensors") as stream:
+        stream.write((folder / "weights.safetensors").read_bytes())
     cards.write(into / f"{card.name}.json", card)
     return card.name
 

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float64, Int
 
 from harness import parallel
+from protocols.homography.points import octave
 from protocols.homography.shots import Asked, Shot, UselessImageError
 from protocols.images import photographs
 from protocols.images.frames import Frames
@@ -124,7 +125,7 @@ def assemble(
         number = np.repeat(np.arange(len(shots)), found)
         lists = _lists(number, squares, asked.versions, asked.seed)
         same, other = np.concatenate([shot.correlation for shot in shots.values()]).T
-        octaves = np.log2(_all(squares, "half") / (asked.magnification * smallest))
+        octaves = octave(_all(squares, "half") / asked.magnification, smallest)
         report = Report(
             name=f"phototour-{name}",
             folder=out,
@@ -134,7 +135,7 @@ def assemble(
             points=len(number),
             versions=asked.versions,
             smallest=smallest,
-            octaves=tuple(np.bincount(np.floor(octaves + 1e-6).astype(int)).tolist()),
+            octaves=tuple(np.bincount(octaves).tolist()),
             pairs={file: len(rows) for file, rows in lists.items()},
             correlation={
                 kind: round(float(values.mean()), 4)

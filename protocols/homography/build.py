@@ -34,7 +34,7 @@ from jaxtyping import UInt8
 from protocols.homography.assemble import Report, assemble
 from protocols.homography.cut import cut
 from protocols.homography.points import choose
-from protocols.homography.shots import Asked, Made, shot
+from protocols.homography.shots import Asked, Made, interest_of, shot
 from protocols.homography.strengths import DEFAULT, Strengths
 from protocols.homography.warps import squares
 from protocols.images.detect import SMALLEST
@@ -105,7 +105,5 @@ def drawn(
         image=image,
     )
     patches = cut(grey, points, strengths=strengths, seed=asked.seed, image=image)
-    own = squares(points.maps.reshape(-1, 3, 3))
-    scale = np.log2(own.half / asked.magnification)
-    interest = np.stack([own.x, own.y, np.arctan2(own.sin, own.cos), scale], axis=1)
+    interest = interest_of(squares(points.maps.reshape(-1, 3, 3)), asked.magnification)
     return Made(points.frames, interest.reshape(*patches.shape[:2], 4), patches)

@@ -91,9 +91,9 @@ def candidates(grey: UInt8[np.ndarray, "height width"], most: int, magnification
     return found.take(np.flatnonzero(thin(found, OVERLAP)))
 
 
-def octave(scale: Float64[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-    """Of the scale of points, from 0."""
-    return np.floor(np.log2(scale / SMALLEST) + 1e-6).astype(np.int64)
+def octave(scale: Float64[np.ndarray, " n"], smallest: float = SMALLEST) -> Int[np.ndarray, " n"]:
+    """Of the scale of points, from 0, that of the smallest."""
+    return np.floor(np.log2(scale / smallest) + 1e-6).astype(np.int64)
 
 
 def _before(value: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:

@@ -47,6 +47,12 @@ class UselessImageError(ValueError):
     """There is nothing in an image to make patches of."""
 
 
+def interest_of(squares: Frames, magnification: float) -> Float64[np.ndarray, "patches 4"]:
+    """x, y, direction in radians and binary logarithm of the scale of what patches show."""
+    scale = np.log2(squares.half / magnification)
+    return np.stack([squares.x, squares.y, np.arctan2(squares.sin, squares.cos), scale], axis=1)
+
+
 @dataclass(frozen=True, eq=False)
 class Made:
     """The patches of an image's points."""

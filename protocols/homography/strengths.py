@@ -1,6 +1,7 @@
 """How much the patches of a point differ from each other."""
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,12 +38,7 @@ class Strengths:
 
     def __post_init__(self) -> None:
         """Refuse what no patch can have."""
-        for field in fields(self):
-            value, most = getattr(self, field.name), MOST.get(field.name, 1.0)
-            if not 0 <= value <= most:  # nor NaN
-                raise ValueError(
-                    f"{field.name} is {value}: give a number from 0, which turns it off, to {most}"
-                )
+        check(vars(self), MOST)
 
 
 MOST = {
@@ -59,5 +55,20 @@ MOST = {
     "coarse": 2.0,
 }
 """The largest value of each strength, where it isn't 1."""
+
+
+def check(given: Mapping[str, float], most: Mapping[str, float]) -> None:
+    """Refuse strengths below 0 or above the largest value of each, which is 1 where none is told.
+
+    Raises:
+        ValueError: names the strength.
+    """
+    for name, value in given.items():
+        if not 0 <= value <= most.get(name, 1.0):  # nor NaN
+            raise ValueError(
+                f"{name} is {value}: give a number from 0, which turns it off, to"
+                f" {most.get(name, 1.0)}"
+            )
+
 
 DEFAULT = Strengths()

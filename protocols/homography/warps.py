@@ -46,6 +46,11 @@ def squares(maps: Float64[np.ndarray, "n 3 3"]) -> Frames:
     centre = maps[:, :2, 2]
     linear = maps[:, :2, :2] - centre[:, :, None] * maps[:, 2:, :2]
     half = np.sqrt(np.abs(np.linalg.det(linear)))
-    angle = np.arctan2(linear[:, 1, 0] - linear[:, 0, 1], linear[:, 0, 0] + linear[:, 1, 1])
+    angle = turn_of(linear)
     x, y = centre.T.copy()
     return Frames(x, y, half, np.cos(angle), np.sin(angle), np.zeros(len(maps)))
+
+
+def turn_of(linear: Float64[np.ndarray, "n 2 2"]) -> Float64[np.ndarray, " n"]:
+    """Radians by which the similarity turns that each matrix is nearest to."""
+    return np.arctan2(linear[:, 1, 0] - linear[:, 0, 1], linear[:, 0, 0] + linear[:, 1, 1])

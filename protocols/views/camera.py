@@ -1,13 +1,14 @@
 """Views of an image as a plane: where a camera stands, and what its optics and file make of it."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
 from jaxtyping import Float32, UInt8
 
 from protocols.homography.draws import normal
+from protocols.homography.strengths import check
 from protocols.images.frames import uniform
 from protocols.images.sampling import read, rounded, smooth
 from protocols.images.sequences import Homography
@@ -40,12 +41,7 @@ class Cameras:
 
     def __post_init__(self) -> None:
         """Refuse what no camera does."""
-        for field in fields(self):
-            value, most = getattr(self, field.name), MOST.get(field.name, 1.0)
-            if not 0 <= value <= most:  # nor NaN
-                raise ValueError(
-                    f"{field.name} is {value}: give a number from 0, which turns it off, to {most}"
-                )
+        check(vars(self), MOST)
 
 
 MOST = {

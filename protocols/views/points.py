@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64, Int, UInt8
 
-from protocols.homography.shots import Asked, Made
+from protocols.homography.shots import Asked, Made, interest_of
+from protocols.homography.warps import squares, turn_of
 from protocols.images.affine import AffineFrames, affine_patches, image_from_patch
-from protocols.images.frames import Frames, compose, inside, uniform
+from protocols.images.frames import compose, inside, uniform
 from protocols.images.harris_affine import harris_affine
 from protocols.images.sequences import Homography
 from protocols.oxford.ellipses import ellipses_of, exact_overlap, linearised, overlapping, warped
@@ -67,9 +68,10 @@ def detected(
         patches[point, version] = affine_patches(
             one.grey.astype(np.float32), own, extent=asked.magnification, side=SIDE
         )
-        size, angle = _size_and_angle(own.matrix)
-        interest[point, version] = np.stack([own.x, own.y, angle, np.log2(size)], axis=1)
-    return Made(_squares(first.regions.take(rows), asked.magnification), interest, patches)
+        shown = squares(image_from_patch(own, asked.magnification))
+        interest[point, version] = interest_of(shown, asked.magnification)
+    points = squares(image_from_patch(first.regions.take(rows), asked.magnification))
+    return Made(points, interest, patches)
 
 
 def _seen(
@@ -105,15 +107,7 @@ def _turn(
 ) -> Float64[np.ndarray, " pairs"]:
     """Radians by which the direction of b is off that of a, as it looks in the image of b."""
     _, jacobian = linearised(homography, np.stack([a.x, a.y], axis=1))
-    return _size_and_angle(np.linalg.inv(jacobian @ a.matrix) @ b.matrix)[1]
-
-
-def _size_and_angle(
-    matrix: Float64[np.ndarray, "n 2 2"],
-) -> tuple[Float64[np.ndarray, " n"], Float64[np.ndarray, " n"]]:
-    """Of the similarity that a matrix is nearest to: its factor, and its angle in radians."""
-    angle = np.arctan2(matrix[:, 1, 0] - matrix[:, 0, 1], matrix[:, 0, 0] + matrix[:, 1, 1])
-    return np.sqrt(np.abs(np.linalg.det(matrix))), angle
+    return turn_of(np.linalg.inv(jacobian @ a.matrix) @ b.matrix)
 
 
 def _points(
@@ -138,10 +132,3 @@ def _versions(
     """Of the views that show a point, some at random, in their order."""
     drawn = np.where(partner >= 0, uniform(seed, *partner.shape), 2.0)
     return np.sort(np.argsort(drawn, axis=1, kind="stable")[:, :versions], axis=1)
-
-
-def _squares(regions: AffineFrames, magnification: float) -> Frames:
-    size, angle = _size_and_angle(regions.matrix)
-    return Frames(
-        regions.x, regions.y, magnification * size, np.cos(angle), np.sin(angle), regions.score
-    )
