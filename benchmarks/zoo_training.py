@@ -1,7 +1,7 @@
 """The zoo's weights from photographs: one way to make data, one setting for all methods.
 
     python benchmarks/zoo_training.py --images DIR --places DIR --photographs DIR --out DIR
-        [--patches N] [--seed N] [RECIPE ...]
+        --licence TEXT [--patches N] [--seed N] [RECIPE ...]
 
 `--images` are of different things, `--places` holds a folder of photographs of each place,
 `--photographs` some of these, no two of which show the same. Sets are built in OUT/sets, in half an
@@ -9,7 +9,7 @@ hour on two cores; a training in OUT/<recipe>-<seed> is gone on with where it wa
 methods see as many patches with a gradient, in batches of as many, with a learning rate that falls
 evenly to 0, turned and flipped alike; those that draw negatives at random draw them from few
 images. What is left is what the papers differ in. Weights and card of a training are
-`weights.safetensors` and `card.json`; to ship them, see `zoo.trained`.
+`weights.safetensors` and `card.json`; to ship them, see `zoo.ship`.
 """
 
 import argparse
@@ -32,7 +32,7 @@ RECIPES = (
 )  # fmt: skip
 FROM = {"l2net-binary": ("l2net+", "network.binary=true")}  # names of a recipe with a setting
 BATCH = 1024  # patches with a gradient
-EPOCHS = 90
+EPOCHS = 20
 LINEAR = ("schedule.name=linear", "schedule.at=[]", "schedule.factor=1.0")
 NEAR = {"images": "3", "share": "1.0"}  # where negatives come from
 CLASS = "4"  # patches of a point, where a method looks at whole classes
@@ -74,15 +74,16 @@ def main() -> None:
     parser.add_argument("recipes", nargs="*", default=RECIPES)
     for folder in ("images", "places", "photographs", "out"):
         parser.add_argument(f"--{folder}", required=True, type=Path)
+    parser.add_argument("--licence", required=True, help="of the weights, by that of the images")
     parser.add_argument("--patches", type=int, default=500_000, help="with a gradient")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     data = [*map(str, sets(given))]
     for name in given.recipes:
         recipe, *said = FROM.get(name, (name,))
+        said += [f"name={name}", f"licence={given.licence}"]
         said += settings(read(recipe), given.patches, given.seed)
-        out = given.out / f"{name}-{given.seed}"
-        trained_or_resumed(recipe, out, data, [*said, f"name={name}"])
+        trained_or_resumed(recipe, given.out / f"{name}-{given.seed}", data, said)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Networks that were trained here: weights, cards, and the descriptors made of them."""
 
 import json
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from harness.onnx_check import apart_by
 from harness.onnx_export import export
 from zoo import card as cards
 from zoo import ship, trained
+from zoo import shipped as shipped_models
 from zoo.backbones import L2Net, resize
 from zoo.card import Card
 from zoo.training.recipe import NETWORKS, Part, make
@@ -42,7 +44,7 @@ def shipped(network, tmp_path, monkeypatch):
     (tmp_path / "adasample.safetensors").write_bytes(contents)
     card = card_of(contents)
     cards.write(tmp_path / "adasample.json", card)
-    monkeypatch.setattr(trained, "SHIPPED", tmp_path)
+    monkeypatch.setattr(shipped_models, "FOLDER", tmp_path)
     return card
 
 
@@ -64,11 +66,11 @@ def test_every_network_of_the_zoo_is_exported_as_it_computes(part, tmp_path):
 
 
 def file_of(card: Card) -> Path:
-    return trained.SHIPPED / f"{card.name}.safetensors"
+    return shipped_models.FOLDER / f"{card.name}.safetensors"
 
 
 def test_a_shipped_model_computes_what_its_weights_give_in_torch(shipped):
-    made = trained.adasample()
+    made = shipped_models.adasample()
     by_torch = trained.by_torch(file_of(shipped), shipped)
     assert made.provider == "CPUExecutionProvider"
     assert apart_by(made.describe(PATCHES), by_torch.describe(PATCHES), L2).max() < 1e-5
@@ -151,8 +153,8 @@ def test_what_is_shipped_scores_on_hpatches_as_it_does_in_torch(shared):
     tasks = ("verification", "matching", "retrieval")
     data = shared / "hpatches" / "mini"
     protocols = [registry.load("protocols", f"hpatches/{task}")(data=data) for task in tasks]
-    card = cards.read(trained.SHIPPED / "adasample.json")
-    models = trained.adasample(), trained.by_torch(file_of(card), card)
+    card = cards.read(shipped_models.FOLDER / "adasample.json")
+    models = shipped_models.adasample(), trained.by_torch(file_of(card), card)
     for here, there in zip(*(evaluate(model, protocols) for model in models), strict=True):
         assert here.scores.keys() == there.scores.keys()
         for name, score in here.scores.items():
@@ -162,7 +164,7 @@ def test_what_is_shipped_scores_on_hpatches_as_it_does_in_torch(shared):
 # ---- what is shipped
 
 RECORDS = Path(__file__).parents[1] / "results"
-CARDS = sorted(trained.SHIPPED.glob("*.json"))
+CARDS = sorted(shipped_models.FOLDER.glob("*.json"))
 
 
 @pytest.fixture(scope="module")
@@ -177,6 +179,11 @@ def test_a_shipped_card_says_what_records_say_and_no_more(file, records):
     assert file.with_suffix(".safetensors").stat().st_size < 3e6
     assert card.curve[-1].step == card.steps and card.limits
     assert card.scores and card.scores == cards.headlines(records, card.weights)
+
+
+def test_the_table_of_the_zoo_is_that_of_the_records(records):
+    tables = runpy.run_path(str(RECORDS.parent / "benchmarks" / "zoo_tables.py"))
+    assert (RECORDS / "zoo.md").read_text("utf-8") == tables["text"](records)
 
 
 def test_weights_come_in_with_their_card_and_scores(shipped, network, tmp_path, records):
@@ -205,11 +212,11 @@ def test_weights_come_in_with_their_card_and_scores(shipped, network, tmp_path, 
 
 
 def test_a_card_is_read_as_it_was_written_byte_for_byte(shipped, tmp_path):
-    read = cards.read(trained.SHIPPED / "adasample.json")
+    read = cards.read(shipped_models.FOLDER / "adasample.json")
     assert read == shipped
     cards.write(tmp_path / "again.json", read)
     assert (tmp_path / "again.json").read_bytes() == (
-        trained.SHIPPED / "adasample.json"
+        shipped_models.FOLDER / "adasample.json"
     ).read_bytes()
 
 

@@ -3,7 +3,7 @@
     python -m zoo.ship --results results [--limits TEXT FOLDER ...]
 
 FOLDER is what `harness train` wrote; the name on its card is the descriptor's. A maker in
-`zoo.trained` and an entry point make it known. Called again after each evaluation, without folders,
+`zoo.shipped` and an entry point make it known. Called again after each evaluation, without folders,
 it brings the scores on the cards up to the records.
 """
 
@@ -14,10 +14,10 @@ from pathlib import Path
 from harness import atomic, results
 from harness.results import Record
 from zoo import card as cards
-from zoo.trained import SHIPPED
+from zoo.shipped import FOLDER
 
 
-def take(folder: Path, limits: str, into: Path = SHIPPED) -> str:
+def take(folder: Path, limits: str, into: Path = FOLDER) -> str:
     """Put the weights of a training and their card among those that are shipped; their name.
 
     Args:
@@ -32,7 +32,7 @@ def take(folder: Path, limits: str, into: Path = SHIPPED) -> str:
     return card.name
 
 
-def score(records: Iterable[Record], into: Path = SHIPPED) -> None:
+def score(records: Iterable[Record], into: Path = FOLDER) -> None:
     """Write what records say of the weights that are shipped on their cards."""
     known = list(records)
     for file in sorted(into.glob("*.json")):

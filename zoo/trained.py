@@ -1,7 +1,4 @@
-"""Networks that were trained here: float16 weights, a card beside them, vectors by ONNX Runtime.
-
-A model that is shipped is NAME.safetensors and NAME.json in `zoo/weights`, and a maker below.
-"""
+"""Networks that were trained here: float16 weights, a card beside them, a descriptor of both."""
 
 import hashlib
 import json
@@ -12,15 +9,12 @@ import safetensors.torch
 import torch
 from torch import nn
 
-from harness import onnx_export, registry
+from harness import registry
 from harness.distances import DISTANCES
 from harness.types import Descriptor, Patches, Vectors
-from zoo import card as cards
 from zoo.backbones import Deployed, Network
 from zoo.card import Card
 from zoo.training.recipe import find, make
-
-SHIPPED = Path(__file__).with_name("weights")
 
 
 def pack(network: nn.Module) -> bytes:
@@ -102,13 +96,3 @@ def by_torch(weights: Path, card: Card) -> Descriptor:
         provider="torch-cpu",
         network=network,
     )
-
-
-def _shipped(name: str, device: str) -> Descriptor:
-    card = cards.read(SHIPPED / f"{name}.json")
-    return onnx_export.through_onnx(by_torch(SHIPPED / f"{name}.safetensors", card), device=device)
-
-
-def adasample(device: str = "cpu") -> Descriptor:
-    """AdaSample on L2-Net; its card says how it was trained, and what it scores."""
-    return _shipped("adasample", device)

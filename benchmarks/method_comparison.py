@@ -1,0 +1,119 @@
+"""Which method is better: seeds of each under one setting, and what a test says of the difference.
+
+    python benchmarks/method_comparison.py --data DIR,DIR --held-out DIR --oxford DIR --frames DIR
+        --mini DIR --out DIR [--seeds N] [--patches N]
+
+Settings are those of `zoo_training.py`, sets too (its OUT/sets/*); scores those of
+`training_data.py`. A difference is one of means over seeds, in points; its 95 % interval is
+Welch's; p is the chance that seeds of equal methods come out in such an order or a clearer one
+(Mann and Whitney's test, one-sided, exact; of three against three at least 0.05), as in table 3 of
+AdaSample. The answer goes by the interval. It is of seeds: other images may say otherwise.
+A training that is there is taken as it is. The tables stand in OUT/table.md.
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+from short_training import trained_or_resumed
+from training_data import scores
+from zoo_training import settings
+
+from harness import onnx_file
+from protocols.oxford.reader import SIX
+from zoo import card
+from zoo.training.recipe import read
+
+ASKED = (
+    ("adasample", "hardnet"),
+    ("adasample", "hardnet-star"),  # the same but for the choice of positives
+    ("mixed-context", "triplet"),
+    ("mixed-context", "siamese"),
+    ("triplet", "siamese"),
+    ("doap", "triplet"),
+    ("doap", "hardnet"),
+)
+RECIPES = tuple(dict.fromkeys(name for pair in ASKED for name in pair))
+LESS = "FPR95 of held-out points"  # the one measure of which less is better
+
+
+def measured(name: str, seed: int, given: argparse.Namespace) -> dict[str, float]:
+    """The scores, in points, of a recipe trained with a seed."""
+    out = given.out / f"{name}-{seed}"
+    said = settings(read(name), given.patches, seed)
+    trained_or_resumed(name, out, given.data.split(","), said)
+    file = out / "scores.json"
+    if not file.is_file():
+        found = scores(onnx_file.open_model(out / "model.onnx", device="cpu"), given)
+        names = ("held-out sequences", "Oxford", *SIX, given.mini.name)
+        error = card.read(out / "card.json").curve[-1].fpr95
+        kept = {**dict(zip(names, found, strict=True)), LESS: error}
+        file.write_text(json.dumps({key: 100 * value for key, value in kept.items()}), "utf-8")
+    return json.loads(file.read_text("utf-8"))
+
+
+def answer(better: str, worse: str, measure: str, a: Sequence[float], b: Sequence[float]) -> str:
+    """A row of the second table: is one method better than another in a measure?"""
+    sign = -1 if measure == LESS else 1
+    low, high = stats.ttest_ind(a, b, equal_var=False).confidence_interval()
+    p = stats.mannwhitneyu(sign * np.array(a), sign * np.array(b), alternative="greater").pvalue
+    said = "can't tell"
+    if low > 0 or high < 0:
+        said = "yes" if sign * low > 0 else "no, worse"
+    apart = np.mean(a) - np.mean(b)
+    return (
+        f"| {better} over {worse} | {measure} | {apart:+.2f} | {low:+.2f} to {high:+.2f} |"
+        f" {p:.2f} | {said} |"
+    )
+
+
+def main() -> None:
+    """Train, score, compare, write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", required=True)
+    for folder in ("held-out", "oxford", "frames", "mini", "out"):
+        parser.add_argument(f"--{folder}", required=True, type=Path)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--patches", type=int, default=100_000, help="with a gradient")
+    given = parser.parse_args()
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in RECIPES}
+    for seed in range(given.seeds):
+        for name in RECIPES:
+            found[name].append(measured(name, seed, given))
+            print(name, seed, found[name][-1], flush=True)
+    measures = ("held-out sequences", "Oxford", given.mini.name, LESS)
+    values = {
+        (name, measure): [one[measure] for one in found[name]]
+        for name in RECIPES
+        for measure in (*found[name][0],)
+    }
+    columns = (*found[RECIPES[0]][0],)
+    table = [
+        f"| | {' | '.join(columns)} |",
+        f"|---|{'---:|' * len(columns)}",
+        *(
+            f"| {name} | "
+            + " | ".join(
+                f"{np.mean(values[name, one]):.2f} ± {np.std(values[name, one], ddof=1):.2f}"
+                for one in columns
+            )
+            + " |"
+            for name in RECIPES
+        ),
+        "",
+        "| | measured on | difference | 95 % | p | |",
+        "|---|---|---:|---|---:|---|",
+        *(
+            answer(*pair, measure, *(values[name, measure] for name in pair))
+            for pair in ASKED
+            for measure in measures
+        ),
+    ]
+    (given.out / "table.md").write_text("\n".join(table) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
