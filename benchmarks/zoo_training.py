@@ -5,11 +5,13 @@
 
 `--images` are of different things, `--places` holds a folder of photographs of each place,
 `--photographs` some of these, no two of which show the same. Sets are built in OUT/sets, in half an
-hour on two cores; a training in OUT/<recipe>-<seed> is gone on with where it was broken off. All
-methods see as many patches with a gradient, in batches of as many, with a learning rate that falls
-evenly to 0, turned and flipped alike; those that draw negatives at random draw them from few
-images. What is left is what the papers differ in. Weights and card of a training are
-`weights.safetensors` and `card.json`; to ship them, see `zoo.ship`.
+hour on two cores; a training in OUT/<recipe>-<seed> is gone on with where it was broken off.
+
+All methods see as many patches with a gradient, in batches of as many, turned and flipped alike; a
+batch is of few images, but for L2-Net's, half of which goes through the points in order. All go down
+by Adam, at a rate that falls evenly to 0: the papers' rates are for a hundred times as many
+batches, and under them the order of methods would be that of their rates. What is left is what the
+papers differ in. To ship the weights of a training, see `zoo.ship`.
 """
 
 import argparse
@@ -18,7 +20,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from short_training import batch_of, in_batches_of, trained_or_resumed
+from short_training import trained_or_resumed
 
 from protocols.homography.build import build as homography
 from protocols.homography.strengths import Strengths
@@ -33,9 +35,16 @@ RECIPES = (
 FROM = {"l2net-binary": ("l2net+", "network.binary=true")}  # names of a recipe with a setting
 BATCH = 1024  # patches with a gradient
 EPOCHS = 20
-LINEAR = ("schedule.name=linear", "schedule.at=[]", "schedule.factor=1.0")
-NEAR = {"images": "3", "share": "1.0"}  # where negatives come from
-CLASS = "4"  # patches of a point, where a method looks at whole classes
+ALIKE = (
+    "schedule.name=linear", "schedule.at=[]", "schedule.factor=1.0", "augmentation.dihedral=true",
+    "optimiser.name=adam", "optimiser.lr=0.005", "optimiser.momentum=0.9", "optimiser.dampening=0",
+    "optimiser.weight_decay=0",
+)  # fmt: skip
+OPTIONS = {
+    "pairs": BATCH // 2, "patches": BATCH, "in_order": BATCH // 4, "at_random": BATCH // 4,
+    "images": 3, "share": 1.0,  # where negatives come from
+    "class_size": 4,  # patches of a point, where a method looks at whole classes
+}  # fmt: skip
 
 
 def sets(given: argparse.Namespace) -> list[Path]:
@@ -57,15 +66,10 @@ def sets(given: argparse.Namespace) -> list[Path]:
 
 def settings(recipe: Recipe, patches: int, seed: int) -> list[str]:
     """What is set over a recipe."""
-    options, takes = recipe.method.options, inspect.signature(find("method", recipe.method.name))
-    found = [*LINEAR, "augmentation.dihedral=true", f"seed={seed}", f"epochs={EPOCHS}"]
-    found += [f"method.{key}={value}" for key, value in NEAR.items() if key in takes.parameters]
-    if "class_size" in takes.parameters:
-        found += [f"method.class_size={CLASS}"]
-    batch = batch_of(recipe)
-    if "pairs" in options or "patches" in options:
-        found, batch = [*found, *in_batches_of(BATCH, recipe)], BATCH
-    return [*found, f"steps_per_epoch={max(1, round(patches / batch / EPOCHS))}"]
+    takes = inspect.signature(find("method", recipe.method.name)).parameters
+    found = [*ALIKE, f"seed={seed}", f"epochs={EPOCHS}"]
+    found += [f"method.{key}={value}" for key, value in OPTIONS.items() if key in takes]
+    return [*found, f"steps_per_epoch={max(1, round(patches / BATCH / EPOCHS))}"]
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from zoo.doap import DOAP
 from zoo.doap_batches import sequences, two_sequences, whole_groups
 from zoo.training.groups import Groups
 
@@ -47,6 +48,33 @@ def test_every_point_is_drawn_equally_often():
 def test_in_turn_the_kth_batch_of_an_epoch_starts_with_the_kth_point():
     draw = whole_groups(UNEVEN, 64, 0, in_turn=True)
     assert [draw(step).point[0] for step in range(201)] == [*range(200), 0]
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_a_share_of_the_patches_is_of_points_that_few_images_show(share):
+    found = strips(*[40] * 20)
+    draw = whole_groups(found, 64, 0, images=1, share=share)
+    for step in range(20):
+        batch = draw(step)
+        assert len(batch) == 64
+        sequence = batch.point[::4] // 40
+        assert sorted(batch.rows) == sorted(row for p in batch.point[::4] for row in found.rows(p))
+        assert np.bincount(sequence).max() >= 16 * share
+    assert len({draw(step).point[0] // 40 for step in range(20)}) > 5
+
+
+def test_points_of_few_images_are_whole_and_fill_the_batch():
+    rng = np.random.default_rng(2)
+    uneven = groups(UNEVEN.size, rng.integers(0, 9, UNEVEN.size.sum()))
+    for step in range(20):
+        batch = whole_groups(uneven, 64, 0, images=3, share=1.0)(step)
+        assert 64 - uneven.size.max() < len(batch) <= 64
+        assert len(batch) == sum(len(uneven.rows(p)) for p in set(batch.point.tolist()))
+
+
+def test_mined_labels_and_few_images_do_not_go_together():
+    with pytest.raises(ValueError, match="leave images out"):
+        DOAP(patches=64, bins=25, distractors="mined", images=3)
 
 
 def test_a_training_set_as_large_as_the_batch_is_taken_whole():

@@ -20,6 +20,7 @@ from zoo.mixed_context import (
     sse_loss,
 )
 from zoo.training.describe import Described
+from zoo.training.groups import Groups
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "mnist_mixed_context.py"
 
@@ -203,6 +204,16 @@ def test_an_estimated_threshold_is_kept_with_the_training():
     run(method, VECTORS)
     assert "theta" in method.state_dict()
     assert method.theta != torch.tensor(1.15)
+
+
+def test_every_point_has_its_turn_or_anchors_are_of_few_images():
+    point, image = np.repeat(np.arange(60), 3), np.repeat(np.arange(60) // 10, 3)
+    groups = Groups.of(point, image)
+    epoch = [made().sampler(groups, 0)(step).point[:4] for step in range(15)]
+    assert sorted(np.concatenate(epoch)) == list(range(60))
+    near = made(images=1, share=1.0).sampler(groups, 0)
+    for step in range(15):
+        assert len(set(near(step).point[:4] // 10)) == 1
 
 
 def test_random_negatives_are_easier_than_the_hardest():

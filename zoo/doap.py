@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
-from annotated_types import Ge
+from annotated_types import Ge, Gt, Le
 from jaxtyping import Bool, Float, Int
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
@@ -178,6 +178,8 @@ class Listwise(Method):
         patches: Annotated[int, Ge(2)],
         in_turn: bool = False,
         distractors: Distractors = "all",
+        images: Annotated[int, Ge(1)] | None = None,
+        share: Annotated[float, Gt(0), Le(1)] = 0.5,
     ) -> None:
         """Keep the options.
 
@@ -187,9 +189,18 @@ class Listwise(Method):
             distractors: patches of all other points, or only those of other sequences (patch
                 retrieval in HPatches), or in addition those of the same sequence that label mining
                 tells from the query; then the batches are of two sequences.
+            images: `share` of the patches are of points that so many images show, drawn anew each
+                step.
+            share: of the patches.
+
+        Raises:
+            ValueError: if batches are to be of few images and of two sequences.
         """
         super().__init__()
+        if images is not None and distractors == "mined":
+            raise ValueError("batches with mined labels are of two sequences: leave images out")
         self.patches, self.in_turn, self.distractors = patches, in_turn, distractors
+        self.images, self.share = images, share
         self.sequence: Int[torch.Tensor, " points"] | None = None
         self.mined: Mined | None = None
 
@@ -209,7 +220,14 @@ class Listwise(Method):
             self.sequence = torch.from_numpy(sequences(groups))
         if self.distractors == "mined":
             return two_sequences(groups, self.patches, seed)
-        return whole_groups(groups, self.patches, seed, in_turn=self.in_turn)
+        return whole_groups(
+            groups,
+            self.patches,
+            seed,
+            in_turn=self.in_turn,
+            images=self.images,
+            share=self.share,
+        )
 
     def forward(
         self,
@@ -253,9 +271,13 @@ class DOAP(Listwise):
         bins: Annotated[int, Ge(1)],
         in_turn: bool = False,
         distractors: Distractors = "all",
+        images: Annotated[int, Ge(1)] | None = None,
+        share: Annotated[float, Gt(0), Le(1)] = 0.5,
     ) -> None:
         """Keep the options; of bins, at most 25 in the paper, there is one more."""
-        super().__init__(patches=patches, in_turn=in_turn, distractors=distractors)
+        super().__init__(
+            patches=patches, in_turn=in_turn, distractors=distractors, images=images, share=share
+        )
         self.bins = bins
 
     def compared(self, vectors: Vectors) -> tuple[Vectors, Bins]:

@@ -12,7 +12,15 @@ from zoo.training.method import Batch, Sampler
 DRAW, SEQUENCES = 0xD0A9, 0xD0AB  # what a seed is used for, so that no two uses share their numbers
 
 
-def whole_groups(groups: Groups, patches: int, seed: int, *, in_turn: bool = False) -> Sampler:
+def whole_groups(
+    groups: Groups,
+    patches: int,
+    seed: int,
+    *,
+    in_turn: bool = False,
+    images: int | None = None,
+    share: float = 0.5,
+) -> Sampler:
     """Each step points drawn at random, with all their patches, while these are not too many.
 
     Args:
@@ -20,9 +28,13 @@ def whole_groups(groups: Groups, patches: int, seed: int, *, in_turn: bool = Fal
         patches: M, the most in a batch; it lacks fewer than the largest point has.
         seed: with the step, decides all.
         in_turn: step k takes point k first, again and again through all points.
+        images: about this share of the patches is of points that so many images show, drawn as in
+            `pairs.random_pairs`; None: from anywhere.
+        share: of the patches.
 
     Raises:
-        ValueError: if the training set has fewer patches, a point more, or one only one.
+        ValueError: if the training set has fewer patches or images, a point more patches, or one
+            only one.
     """
     _check(groups, patches)
     if patches > len(groups.order):
@@ -31,9 +43,15 @@ def whole_groups(groups: Groups, patches: int, seed: int, *, in_turn: bool = Fal
             " ask for fewer (--set method.patches=...), or give more data"
         )
     most = min(len(groups), patches // int(groups.size.min()) + 1)
+    near = share * min(1.0, patches / float(groups.size.mean()) / most)
+    few = images and matching.points(groups, most, seed, images=images, share=near)
 
     def batch(step: int) -> Batch:
-        drawn = np.random.default_rng([seed, step, DRAW]).choice(len(groups), most, replace=False)
+        if few:
+            drawn = few(step)[0]
+        else:
+            rng = np.random.default_rng([seed, step, DRAW])
+            drawn = rng.choice(len(groups), most, replace=False)
         if in_turn:
             first = step % len(groups)
             drawn = np.concatenate([[first], drawn[drawn != first]])

@@ -114,6 +114,8 @@ class MixedContext(Method):
         loss: Literal["log", "sse"],
         negatives: Literal["hardest", "random"],
         context: Literal["fixed", "learned", "estimated"],
+        images: Annotated[int, Ge(1)] | None = None,
+        share: Annotated[float, Gt(0), Le(1)] = 0.5,
     ) -> None:
         """Keep the options.
 
@@ -129,6 +131,9 @@ class MixedContext(Method):
             context: how the global threshold is set (section 4.1): "fixed"; "learned" with the
                 network; "estimated", a running average of the best threshold between the batch's
                 matches and as many random others. The paper estimates on validation pairs.
+            images: `share` of the anchors are from so many images, drawn anew each step; None, the
+                paper's: each epoch has every point once.
+            share: of the pairs.
         """
         super().__init__()
         if loss == "sse" and math.isinf(delta):
@@ -136,14 +141,17 @@ class MixedContext(Method):
         self.pairs, self.gamma, self.alpha, self.delta = pairs, gamma, alpha, delta
         self.loss: Literal["log", "sse"] = loss
         self.negatives, self.context = negatives, context
+        self.images, self.share = images, share
         if context == "learned":
             self.theta = nn.Parameter(torch.tensor(theta))
         else:
             self.register_buffer("theta", torch.tensor(theta))
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
-        """Each epoch a new pair of each point, used once."""
-        return matching.every_point(groups, self.pairs, seed)
+        """Each epoch a new pair of each point, used once; or random pairs from few images."""
+        if self.images is None:
+            return matching.every_point(groups, self.pairs, seed)
+        return matching.random_pairs(groups, self.pairs, seed, images=self.images, share=self.share)
 
     def forward(
         self,
