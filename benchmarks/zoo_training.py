@@ -8,8 +8,8 @@
 hour on two cores; a training in OUT/<recipe>-<seed> is gone on with where it was broken off.
 
 All methods see as many patches with a gradient, in batches of as many, turned and flipped alike; a
-batch is of few images, but for L2-Net's, half of which goes through the points in order. All go down
-by Adam, at a rate that falls evenly to 0: the papers' rates are for a hundred times as many
+batch is of few images, but for L2-Net's, half of which goes through the points in order. All go
+down by Adam, at a rate that falls evenly to 0: the papers' rates are for a hundred times as many
 batches, and under them the order of methods would be that of their rates. What is left is what the
 papers differ in. To ship the weights of a training, see `zoo.ship`.
 """
@@ -43,7 +43,7 @@ ALIKE = (
 OPTIONS = {
     "pairs": BATCH // 2, "patches": BATCH, "in_order": BATCH // 4, "at_random": BATCH // 4,
     "images": 3, "share": 1.0,  # where negatives come from
-    "class_size": 4,  # patches of a point, where a method looks at whole classes
+    "class_size": 4, "turn": 0.0,  # of a point, where a method looks at several; none are made up
 }  # fmt: skip
 
 
