@@ -3,13 +3,13 @@
     python benchmarks/training_data.py --images DIR --photographs DIR --held-out DIR --oxford DIR
         --frames DIR --mini DIR --out DIR [ROW ...]
 
-A recipe learns from patches of images that are moved, warped and relit at random (`harness data
+HardNet learns from patches of images that are moved, warped and relit at random (`harness data
 build homography`), from regions that a detector finds in views of images (`views`), from scenes
 built from photographs, and from these together; a row's name says in what it differs from the row
-without a comma. It is tested on sequences of photographs that no set has seen
-(`held_out_sequences.py`), by which data may be chosen, and on what they may not be chosen by:
-Oxford with the regions of a folder and a set in HPatches' form. Sets and trainings that are there
-already are taken as they are. The table stands in OUT/table.md.
+without a comma. Settings are those of `zoo_training.py`. It is tested on sequences of photographs
+that no set has seen (`held_out_sequences.py`), by which data may be chosen, and on what they may
+not be chosen by: Oxford with the regions of a folder and a set in HPatches' form. Sets and
+trainings that are there already are taken as they are. The table stands in OUT/table.md.
 """
 
 import argparse
@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from short_training import settings, trained_or_resumed
+from short_training import trained_or_resumed
+from zoo_training import OPTIONS, settings
 
 from harness import onnx_file
 from harness.evaluate import evaluate
@@ -33,11 +34,8 @@ from protocols.views.camera import DEFAULT as CAMERAS
 from zoo import handcrafted
 from zoo.training.recipe import read
 
-RECIPE = "adasample"
-SAID = (  # over the recipe
-    "schedule.name=linear", "schedule.at=[]", "method.class_size=4",
-)  # fmt: skip
-NEAR = ("method.images=3", "method.share=1.0")
+RECIPE = "hardnet"
+NEAR = ("images", "share")  # options by which negatives come from few images
 BUILDERS: dict[str, tuple[Any, Any, str]] = {
     "homography": (build_homography, STRENGTHS, "strengths"),
     "views": (build_views, CAMERAS, "cameras"),
@@ -52,7 +50,7 @@ class Data:
     homography: Mapping[str, float] | None = None
     views: Mapping[str, float] | None = None
     photographs: bool = False
-    said: tuple[str, ...] = NEAR  # over the recipe
+    near: bool = True  # negatives are of few images
 
 
 def drawn(**options: float) -> Data:
@@ -86,8 +84,7 @@ ROWS = {
     "all three, no views": replace(ALL, views=None),
     "all three, no homography": replace(ALL, homography=None),
     "all three, no photographs": replace(ALL, photographs=False),
-    "all three, negatives of any image": replace(ALL, said=()),
-    "all three, any positive": replace(ALL, said=(*NEAR, "method.lambda_=0")),
+    "all three, negatives of any image": replace(ALL, near=False),
 }
 
 
@@ -116,7 +113,8 @@ def trained(name: str, data: Data, given: argparse.Namespace) -> Path:
     """The folder of a training, run or gone on with where it is not done."""
     out = given.out / re.sub(r"\W+", "-", name)
     if not (out / "model.onnx").is_file():  # else its data need not be here any more
-        said = [*settings(read(RECIPE), given.patches), *SAID, *data.said]
+        options = {k: v for k, v in OPTIONS.items() if data.near or k not in NEAR}
+        said = settings(read(RECIPE), given.patches, 0, options)
         trained_or_resumed(RECIPE, out, [*map(str, folders(data, given))], said)
     return out
 
@@ -150,7 +148,7 @@ def main() -> None:
     for folder in ("images", "photographs", "held-out", "oxford", "frames", "mini", "out"):
         parser.add_argument(f"--{folder}", required=True, type=Path)
     parser.add_argument("--points", type=int, default=40, help="of each image")
-    parser.add_argument("--patches", type=int, default=60_000, help="trained on")
+    parser.add_argument("--patches", type=int, default=100_000, help="trained on")
     given = parser.parse_args()
     file = given.out / "rootsift.md"
     if not file.is_file():

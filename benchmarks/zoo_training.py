@@ -16,7 +16,7 @@ papers differ in. To ship the weights of a training, see `zoo.ship`.
 
 import argparse
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -64,11 +64,13 @@ def sets(given: argparse.Namespace) -> list[Path]:
     return sorted({folder / name.partition("/")[0] for name in makers})
 
 
-def settings(recipe: Recipe, patches: int, seed: int) -> list[str]:
-    """What is set over a recipe."""
+def settings(
+    recipe: Recipe, patches: int, seed: int, options: Mapping[str, object] = OPTIONS
+) -> list[str]:
+    """What is set over a recipe; of the options those that its method has."""
     takes = inspect.signature(find("method", recipe.method.name)).parameters
     found = [*ALIKE, f"seed={seed}", f"epochs={EPOCHS}"]
-    found += [f"method.{key}={value}" for key, value in OPTIONS.items() if key in takes]
+    found += [f"method.{key}={value}" for key, value in options.items() if key in takes]
     return [*found, f"steps_per_epoch={max(1, round(patches / BATCH / EPOCHS))}"]
 
 
