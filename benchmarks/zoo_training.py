@@ -10,8 +10,9 @@ hour on two cores; a training in OUT/<recipe>-<seed> is gone on with where it wa
 All methods see as many patches with a gradient, in batches of as many, turned and flipped alike; a
 batch is of few images, but for L2-Net's, half of which goes through the points in order. All go
 down by Adam, at a rate that falls evenly to 0: the papers' rates are for a hundred times as many
-batches, and under them the order of methods would be that of their rates. What is left is what the
-papers differ in. To ship the weights of a training, see `zoo.ship`.
+batches, and under them the order of methods would be that of their rates. The network is L2-Net,
+each patch standardised, for mixed context, too; L2-Net+ and DOAP's transformer have what they need.
+What is left is what the papers differ in. To ship the weights of a training, see `zoo.ship`.
 """
 
 import argparse
@@ -70,6 +71,8 @@ def settings(
     """What is set over a recipe; of the options those that its method has."""
     takes = inspect.signature(find("method", recipe.method.name)).parameters
     found = [*ALIKE, f"seed={seed}", f"epochs={EPOCHS}"]
+    if recipe.network.name == "l2net-mean-deviation":
+        found += ["network.name=l2net", "network.dropout=0.1"]
     found += [f"method.{key}={value}" for key, value in options.items() if key in takes]
     return [*found, f"steps_per_epoch={max(1, round(patches / BATCH / EPOCHS))}"]
 
