@@ -8,11 +8,13 @@ Settings are those of `zoo_training.py`, sets too (its OUT/sets/*); scores those
 Welch's; p is the chance that seeds of equal methods come out in such an order or a clearer one
 (Mann and Whitney's test, one-sided, exact; of three against three at least 0.05), as in table 3 of
 AdaSample. The answer goes by the interval. It is of seeds: other images may say otherwise.
-A training that is there is taken as it is. The tables stand in OUT/table.md.
+A training that is there is taken as it is. The tables stand in OUT/table.md; ± is the deviation
+over seeds.
 """
 
 import argparse
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,8 +25,9 @@ from training_data import scores
 from zoo_training import settings
 
 from harness import onnx_file
+from harness.types import Descriptor
 from protocols.oxford.reader import SIX
-from zoo import card
+from zoo import card, handcrafted
 from zoo.training.recipe import read
 
 ASKED = (
@@ -47,12 +50,16 @@ def measured(name: str, seed: int, given: argparse.Namespace) -> dict[str, float
     trained_or_resumed(name, out, given.data.split(","), said)
     file = out / "scores.json"
     if not file.is_file():
-        found = scores(onnx_file.open_model(out / "model.onnx", device="cpu"), given)
-        names = ("held-out sequences", "Oxford", *SIX, given.mini.name)
+        found = named(onnx_file.open_model(out / "model.onnx", device="cpu"), given)
         error = card.read(out / "card.json").curve[-1].fpr95
-        kept = {**dict(zip(names, found, strict=True)), LESS: error}
-        file.write_text(json.dumps({key: 100 * value for key, value in kept.items()}), "utf-8")
+        file.write_text(json.dumps({**found, LESS: 100 * error}), "utf-8")
     return json.loads(file.read_text("utf-8"))
+
+
+def named(model: Descriptor, given: argparse.Namespace) -> dict[str, float]:
+    """What a model scores, in points."""
+    names = ("held-out sequences", "Oxford", *SIX, given.mini.name)
+    return {key: 100 * value for key, value in zip(names, scores(model, given), strict=True)}
 
 
 def answer(better: str, worse: str, measure: str, a: Sequence[float], b: Sequence[float]) -> str:
@@ -85,23 +92,21 @@ def main() -> None:
             found[name].append(measured(name, seed, given))
             print(name, seed, found[name][-1], flush=True)
     measures = ("held-out sequences", "Oxford", given.mini.name, LESS)
+    columns = [*found[RECIPES[0]][0]]
+    rootsift = {LESS: math.nan, **named(handcrafted.rootsift(), given)}
     values = {
-        (name, measure): [one[measure] for one in found[name]]
-        for name in RECIPES
-        for measure in (*found[name][0],)
+        (name, one): [scored[one] for scored in found[name]] for name in RECIPES for one in columns
     }
-    columns = (*found[RECIPES[0]][0],)
+    cells = {
+        key: f"{np.mean(those):.2f} ± {np.std(those, ddof=1):.2f}" for key, those in values.items()
+    }
+    cells |= {("rootsift", one): f"{rootsift[one]:.2f}".replace("nan", "—") for one in columns}
     table = [
         f"| | {' | '.join(columns)} |",
         f"|---|{'---:|' * len(columns)}",
         *(
-            f"| {name} | "
-            + " | ".join(
-                f"{np.mean(values[name, one]):.2f} ± {np.std(values[name, one], ddof=1):.2f}"
-                for one in columns
-            )
-            + " |"
-            for name in RECIPES
+            f"| {name} | {' | '.join(cells[name, one] for one in columns)} |"
+            for name in ("rootsift", *RECIPES)
         ),
         "",
         "| | measured on | difference | 95 % | p | |",
