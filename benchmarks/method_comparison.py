@@ -27,8 +27,6 @@ from training_data import scores
 from zoo_training import settings
 
 from harness import onnx_file
-from harness.types import Descriptor
-from protocols.oxford.reader import SIX
 from zoo import card, handcrafted
 from zoo.training.recipe import read
 
@@ -55,16 +53,10 @@ def measured(name: str, seed: int, given: argparse.Namespace) -> dict[str, float
     trained_or_resumed(recipe, out, given.data.split(","), said)
     file = out / "scores.json"
     if not file.is_file():
-        found = named(onnx_file.open_model(out / "model.onnx", device="cpu"), given)
+        found = scores(onnx_file.open_model(out / "model.onnx", device="cpu"), given)
         error = card.read(out / "card.json").curve[-1].fpr95
         file.write_text(json.dumps({**found, LESS: 100 * error}), "utf-8")
     return json.loads(file.read_text("utf-8"))
-
-
-def named(model: Descriptor, given: argparse.Namespace) -> dict[str, float]:
-    """What a model scores, in points."""
-    names = ("held-out sequences", "Oxford", *SIX, given.mini.name)
-    return {key: 100 * value for key, value in zip(names, scores(model, given), strict=True)}
 
 
 def answer(better: str, worse: str, measure: str, a: Sequence[float], b: Sequence[float]) -> str:
@@ -98,7 +90,7 @@ def main() -> None:
             print(name, seed, found[name][-1], flush=True)
     measures = ("held-out sequences", "Oxford", given.mini.name, LESS)
     columns = [*found[METHODS[0]][0]]
-    rootsift = {LESS: math.nan, **named(handcrafted.rootsift(), given)}
+    rootsift = {LESS: math.nan, **scores(handcrafted.rootsift(), given)}
     values = {
         (name, one): [scored[one] for scored in found[name]] for name in METHODS for one in columns
     }

@@ -38,30 +38,19 @@ TASKS = {"matching/map": "matching", "retrieval/map": "retrieval", "verification
 
 def settings(recipe: Recipe, patches: int) -> list[str]:
     """What is set over a recipe."""
-    found, batch = [], batch_of(recipe)
+    method = recipe.method.options
+    found = []
+    batch = 2 * method["pairs"] if "pairs" in method else method.get("patches", 256)
     if batch > BATCH:
-        found, batch = in_batches_of(BATCH, recipe), BATCH
+        unit = "patches" if "patches" in method else "pairs"
+        found += [f"method.{unit}={BATCH if unit == 'patches' else BATCH // 2}"]
+        if recipe.optimiser.name == "sgd":
+            found += [f"optimiser.lr={recipe.optimiser.lr * BATCH / batch}"]
+        batch = BATCH
     if recipe.method.name == "adasample":
         found += [f"method.class_size={CLASS}"]
     epochs = recipe.epochs
     return [*found, f"steps_per_epoch={max(1, round(patches / batch / epochs))}"]
-
-
-def batch_of(recipe: Recipe) -> int:
-    """Patches with a gradient in a batch of a recipe; L2-Net's counts points, two patches each."""
-    options = recipe.method.options
-    return 2 * options["pairs"] if "pairs" in options else options.get("patches", 256)
-
-
-def in_batches_of(patches: int, recipe: Recipe) -> list[str]:
-    """What is set over a recipe for batches of another size; rates of means are in proportion."""
-    unit, count = ("patches", patches)
-    if "patches" not in recipe.method.options:
-        unit, count = ("pairs", patches // 2)
-    found = [f"method.{unit}={count}"]
-    if recipe.optimiser.name == "sgd":
-        found += [f"optimiser.lr={recipe.optimiser.lr * patches / batch_of(recipe)}"]
-    return found
 
 
 def trained_or_resumed(name: str, out: Path, data: Sequence[str], given: Sequence[str]) -> None:

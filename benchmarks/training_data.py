@@ -119,8 +119,13 @@ def trained(name: str, data: Data, given: argparse.Namespace) -> Path:
     return out
 
 
-def scores(model: Descriptor, given: argparse.Namespace) -> list[float]:
-    """On the held-out sequences, on Oxford and each of its six, on the set in HPatches' form."""
+def names(given: argparse.Namespace) -> list[str]:
+    """What is tested on: the held-out sequences, Oxford, each of its six, the set by its folder."""
+    return ["held-out sequences", "Oxford", *SIX, given.mini.name]
+
+
+def scores(model: Descriptor, given: argparse.Namespace) -> dict[str, float]:
+    """Matching mAP by `names`, in points."""
     few = {"features": FEATURES}
     asked: list[tuple[str, dict[str, Any]]] = [
         ("oxford", {"data": given.held_out, **few}),
@@ -133,12 +138,13 @@ def scores(model: Descriptor, given: argparse.Namespace) -> list[float]:
     )
     each = [oxford.scores[f"{one}/map"] for one in SIX]
     heads = [record.scores[record.protocol.headline] for record in (own, oxford, mini)]
-    return [*heads[:2], *each, heads[2]]
+    found = [100 * value for value in (*heads[:2], *each, heads[2])]
+    return dict(zip(names(given), found, strict=True))
 
 
-def row(name: str, found: list[float]) -> str:
+def row(name: str, found: Mapping[str, float]) -> str:
     """A row of the table."""
-    return f"| {name} | {' | '.join(f'{100 * value:.1f}' for value in found)} |"
+    return f"| {name} | {' | '.join(f'{value:.1f}' for value in found.values())} |"
 
 
 def main() -> None:
@@ -163,8 +169,8 @@ def main() -> None:
             file.write_text(row(name, scores(model, given)), "utf-8")
         rows.append(file.read_text("utf-8"))
         print(rows[-1], flush=True)
-    names = ("held out", "Oxford", *SIX, given.mini.name)
-    table = [f"| {RECIPE} on | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}", *rows]
+    tests = names(given)
+    table = [f"| {RECIPE} on | {' | '.join(tests)} |", f"|---|{'---:|' * len(tests)}", *rows]
     (given.out / "table.md").write_text("\n".join(table) + "\n", "utf-8")
 
 
