@@ -8,21 +8,25 @@ build homography`), from regions that a detector finds in views of images (`view
 built from photographs, and from these together; a row's name says in what it differs from the row
 without a comma. Settings are those of `zoo_training.py`. It is tested on sequences of photographs
 that no set has seen (`held_out_sequences.py`), by which data may be chosen, and on what they may
-not be chosen by: Oxford with the regions of a folder and a set in HPatches' form. Sets and
+not be chosen by: Oxford with the regions of a folder and a set in HPatches' form. Rows that differ
+in the seed alone say what a difference is worth: their deviation, pooled, is the last row. Sets and
 trainings that are there already are taken as they are. The table stands in OUT/table.md.
 """
 
 import argparse
+import json
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from short_training import trained_or_resumed
 from zoo_training import OPTIONS, settings
 
-from harness import onnx_file
+from harness import atomic, onnx_file
 from harness.evaluate import evaluate
 from harness.session import make_protocols, protocol_names
 from harness.types import Descriptor
@@ -51,6 +55,7 @@ class Data:
     views: Mapping[str, float] | None = None
     photographs: bool = False
     near: bool = True  # negatives are of few images
+    seed: int = 0
 
 
 def drawn(**options: float) -> Data:
@@ -85,6 +90,11 @@ ROWS = {
     "all three, no homography": replace(ALL, homography=None),
     "all three, no photographs": replace(ALL, photographs=False),
     "all three, negatives of any image": replace(ALL, near=False),
+    **{
+        f"{name}, seed {seed}": replace(data, seed=seed)
+        for name, data in {"homography": drawn(), "views": seen(), "all three": ALL}.items()
+        for seed in (1, 2)
+    },
 }
 
 
@@ -114,7 +124,7 @@ def trained(name: str, data: Data, given: argparse.Namespace) -> Path:
     out = given.out / re.sub(r"\W+", "-", name)
     if not (out / "model.onnx").is_file():  # else its data need not be here any more
         options = {k: v for k, v in OPTIONS.items() if data.near or k not in NEAR}
-        said = settings(read(RECIPE), given.patches, 0, options)
+        said = settings(read(RECIPE), given.patches, data.seed, options)
         trained_or_resumed(RECIPE, out, [*map(str, folders(data, given))], said)
     return out
 
@@ -142,6 +152,27 @@ def scores(model: Descriptor, given: argparse.Namespace) -> dict[str, float]:
     return dict(zip(names(given), found, strict=True))
 
 
+def measured(name: str, given: argparse.Namespace) -> dict[str, float]:
+    """Scores of a row, whose training is run where there is none."""
+    file = given.out / re.sub(r"\W+", "-", name) / "scores.json"
+    if not file.is_file():
+        out = trained(name, ROWS[name], given)
+        model = onnx_file.open_model(out / "model.onnx", device="cpu")
+        atomic.write_text(file, json.dumps(scores(model, given)))
+    return json.loads(file.read_text("utf-8"))
+
+
+def deviation(found: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Deviation of each score over rows that differ in the seed alone, pooled over such rows."""
+    alike: dict[str, list[list[float]]] = defaultdict(list)
+    for name, each in found.items():
+        alike[name.partition(", seed")[0]].append([*each.values()])
+    groups = [np.array(values) for values in alike.values() if len(values) > 1]
+    squares = sum(((each - each.mean(axis=0)) ** 2).sum(axis=0) for each in groups)
+    pooled = np.sqrt(squares / sum(len(each) - 1 for each in groups))
+    return dict(zip(next(iter(found.values())), pooled, strict=True))
+
+
 def row(name: str, found: Mapping[str, float]) -> str:
     """A row of the table."""
     return f"| {name} | {' | '.join(f'{value:.1f}' for value in found.values())} |"
@@ -156,19 +187,14 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=40, help="of each image")
     parser.add_argument("--patches", type=int, default=100_000, help="trained on")
     given = parser.parse_args()
-    file = given.out / "rootsift.md"
-    if not file.is_file():
-        given.out.mkdir(parents=True, exist_ok=True)
-        file.write_text(row("RootSIFT", scores(handcrafted.rootsift(), given)), "utf-8")
-    rows = [file.read_text("utf-8")]
+    found: dict[str, dict[str, float]] = {}
     for name in given.rows:
-        out = trained(name, ROWS[name], given)
-        file = out / "row.md"
-        if not file.is_file():
-            model = onnx_file.open_model(out / "model.onnx", device="cpu")
-            file.write_text(row(name, scores(model, given)), "utf-8")
-        rows.append(file.read_text("utf-8"))
-        print(rows[-1], flush=True)
+        found[name] = measured(name, given)
+        print(row(name, found[name]), flush=True)
+    rows = [row("rootsift", scores(handcrafted.rootsift(), given))]
+    rows += [row(name, each) for name, each in found.items()]
+    if any(", seed" in name for name in found):
+        rows.append(row("deviation over seeds", deviation(found)))
     tests = names(given)
     table = [f"| {RECIPE} on | {' | '.join(tests)} |", f"|---|{'---:|' * len(tests)}", *rows]
     (given.out / "table.md").write_text("\n".join(table) + "\n", "utf-8")
