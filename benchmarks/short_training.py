@@ -61,7 +61,8 @@ def trained_or_resumed(name: str, out: Path, data: Sequence[str], given: Sequenc
 
 def baseline(dataset, recipe: Recipe) -> float:
     """RootSIFT's held-out error on the very pairs of a recipe."""
-    split = held_out.split(dataset.point, dataset.image, recipe.held_out, recipe.seed)
+    home = training_sets.photograph(dataset)
+    split = held_out.split(dataset.point, home, recipe.held_out, recipe.seed)
     rows = np.concatenate([split.a, split.b])
     rootsift = handcrafted.rootsift()
     patches = stored(dataset, SIDE)[rows]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from harness import datasets, registry
-from harness.types import Dataset
+from harness.types import Dataset, Rows
 
 
 def open_set(spec: str) -> Dataset:
@@ -44,12 +44,15 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
         names = ", ".join(part.name for part in parts)
         raise ValueError(f"one training set is given twice: {names}")
     points, images = [], []
+    photographs: list[str] = []
     next_point = next_image = 0
     for part in parts:
         points.append(part.point + next_point)
         images.append(part.image + next_image)
+        count = int(part.image.max()) + 1
+        photographs += part.photographs or [""] * count
         next_point += int(part.point.max()) + 1
-        next_image += int(part.image.max()) + 1
+        next_image += count
     return Dataset(
         name="+".join(part.name for part in parts),
         split="+".join(part.split for part in parts),
@@ -59,7 +62,18 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
         truth=" ".join(part.truth for part in parts),
         sources=frozenset().union(*(part.sources for part in parts)),
         complete=all(part.complete for part in parts),
+        photographs=tuple(photographs),
     )
+
+
+def photograph(dataset: Dataset) -> Rows:
+    """The photograph of each row, as a number: one file is one, in whatever parts it was used.
+
+    An image of which no file is known is a photograph of its own.
+    """
+    files = dataset.photographs or [""] * (int(dataset.image.max()) + 1)
+    names = [file or f"image {i}" for i, file in enumerate(files)]
+    return np.unique(names, return_inverse=True)[1][dataset.image]
 
 
 def _folder(spec: str) -> Path:

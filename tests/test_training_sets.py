@@ -1,7 +1,10 @@
 """Folders in any installed form become one training set."""
 
+import json
+
 import numpy as np
 import pytest
+from phototour_files import made_scene
 
 from harness import training_sets
 from protocols.hpatches import sample as hpatches
@@ -57,6 +60,31 @@ def test_several_are_one_set_in_which_no_point_and_no_image_is_shared(samples):
         assert len(np.unique(of_both)) == len(np.unique(first)) + len(np.unique(second))
     assert both.sources == alone[0].sources | alone[1].sources
     assert both.sha256 not in {one.sha256 for one in alone}
+
+
+def test_one_photograph_is_one_in_all_sets_that_are_made_of_it(tmp_path):
+    for name, files in {"one": "ab", "other": "bc"}.items():
+        made_scene(tmp_path / name, seed=ord(files[0]), images=3)
+        listed = [{"name": f"{file}.jpg", "sha256": file} for file in files]
+        about = {"name": f"phototour-{name}", "images": listed}
+        (tmp_path / name / "dataset.json").write_text(json.dumps(about))
+    both = training_sets.joined(
+        [training_sets.open_set(str(tmp_path / n)) for n in ("one", "other")]
+    )
+    assert both.photographs == ("a", "b", "", "b", "c", "")
+    number = training_sets.photograph(both)
+    assert len(np.unique(both.image)) == 6 and len(np.unique(number)) == 5
+    a, b = (np.unique(number[both.image == image]) for image in (1, 3))
+    assert len(a) == 1 and a == b
+    plain = made_scene(tmp_path / "plain") and training_sets.open_set(str(tmp_path / "plain"))
+    np.testing.assert_array_equal(training_sets.photograph(plain), plain.image)
+
+
+def test_a_list_of_images_that_no_builder_wrote_is_refused(tmp_path):
+    made_scene(tmp_path / "odd")
+    (tmp_path / "odd" / "dataset.json").write_text('{"name": "phototour-odd", "images": ["a.jpg"]}')
+    with pytest.raises(ValueError, match=r"dataset\.json does not list images as builders do"):
+        training_sets.open_set(str(tmp_path / "odd"))
 
 
 def test_what_is_no_training_set_is_refused_by_name(samples, tmp_path):

@@ -1,11 +1,16 @@
 """PhotoTour scenes to train on: every patch, not only those of a list of pairs."""
 
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from harness import Dataset
-from protocols.phototour.reader import read_reference_images, sha256
+from harness.types import Rows
+from protocols.phototour.reader import Scene, read_reference_images, sha256
 from protocols.phototour.scenes import holds_scenes, join, open_scenes
 
 
@@ -30,4 +35,21 @@ def training_set(data: Path) -> Dataset | None:
         for scene in opened.scenes
     ]
     truth = [sha256(s.point, own) for s, own in zip(opened.scenes, images, strict=True)]
-    return join(opened, rows, images, truth, "@all")
+    joined = join(opened, rows, images, truth, "@all")
+    files = chain.from_iterable(map(_files, opened.scenes, images))
+    return replace(joined, photographs=tuple(files))
+
+
+def _files(scene: Scene, image: Rows) -> Iterator[str]:
+    """sha256 of the file of each image that has a number, ascending; "" where nothing tells it."""
+    about = scene.folder / "dataset.json"
+    listed = json.loads(about.read_bytes()).get("images", []) if about.is_file() else []
+    try:
+        known = dict(enumerate(one["sha256"] for one in listed))
+    except (LookupError, TypeError) as error:
+        raise ValueError(
+            f'{about} does not list images as builders do, {{"name": ..., "sha256": ...}} each:'
+            " correct it, or leave images out of it"
+        ) from error
+    for number in np.unique(image).tolist():
+        yield known.get(number, "")

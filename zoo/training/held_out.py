@@ -30,6 +30,8 @@ def split(
 ) -> Split:
     """Hold out every point whose first row is of one of the held-out images, drawn from all.
 
+    Images that are made of one photograph have to have one number.
+
     Where all rows are of one image, points are drawn instead. Of more than 1,000 such points with
     two patches or more, 1,000 are looked at; none of the others is trained on either.
 

@@ -18,6 +18,7 @@ from jaxtyping import UInt8
 from torch import nn
 
 from harness import Dataset
+from harness.training_sets import photograph
 from harness.types import Patches
 from zoo.backbones import Network
 from zoo.training import held_out, state
@@ -79,7 +80,8 @@ def prepare(
     network: Network = make("network", recipe.network)
     method: Method = make("method", recipe.method)
     must_fit(recipe, network, method)
-    split = held_out.split(dataset.point, dataset.image, recipe.held_out, recipe.seed)
+    home = photograph(dataset)
+    split = held_out.split(dataset.point, home, recipe.held_out, recipe.seed)
     groups = Groups.of(dataset.point, dataset.image, split.train)
     sampler = method.sampler(groups, recipe.seed)
     method.study(patches, groups)

@@ -24,9 +24,10 @@ def random_pairs(
         groups: the training set.
         n: pairs.
         seed: with the step, decides all.
-        images: this share of the anchors is from so many images, drawn anew each step, the
-            likelier the more patches they show, so that many negatives are from the anchor's own
-            image; from further images where they show too few points. None: from anywhere.
+        images: this share of the anchors is from so many images, drawn anew each step, so that
+            many negatives are from the anchor's own image: equally many of each, or all that it
+            shows and the rest from further images. A large image has its turn that much more
+            often, so points are drawn as often as images show them. None: from anywhere.
         share: of the pairs, rounded.
 
     Raises:
@@ -149,30 +150,32 @@ def strangers(
 def _from_few_images(
     groups: Groups, n: int, seed: int, images: int, near: int
 ) -> Callable[[int], Drawn]:
-    _, number, size = np.unique(groups.image[groups.order], return_inverse=True, return_counts=True)
-    if images > len(size):
+    point_at = np.repeat(np.arange(len(groups)), groups.size)  # of places in groups.order
+    number = np.unique(groups.image[groups.order], return_inverse=True)[1]
+    parts = np.split(np.argsort(number, kind="stable"), np.cumsum(np.bincount(number))[:-1])
+    if images > len(parts):
         raise ValueError(
-            f"anchors are to come from {images} images, but the training set is from {len(size)}:"
+            f"anchors are to come from {images} images, but the training set is from {len(parts)}:"
             " ask for fewer (--set method.images=...), or leave that out"
         )
-    by_image = np.argsort(number, kind="stable")  # places in groups.order
-    parts = np.split(by_image, np.cumsum(size)[:-1])
-    point_at = np.repeat(np.arange(len(groups)), groups.size)
+    most = -(-near // images)
+    portions = [-(-len(np.unique(point_at[part])) // most) for part in parts]
+    turns = np.repeat(np.arange(len(parts)), portions)
 
     def draw(step: int) -> Drawn:
         rng = np.random.default_rng([seed, step, STEP])
-        shuffled = rng.choice(len(parts), len(parts), replace=False, p=size / size.sum())
-        count = images
-        while True:  # ends: all images together show all points
-            places = rng.permutation(np.concatenate([parts[i] for i in shuffled[:count]]))
+        point, place = np.empty(0, np.int64), np.empty(0, np.int64)
+        for image in rng.permutation(turns):  # enough: all portions together show all points
+            places = rng.permutation(parts[image])
             shown, at = np.unique(point_at[places], return_index=True)
-            if len(shown) >= near:
+            new = rng.permutation(at[~np.isin(shown, point)])[: min(most, near - len(point))]
+            point = np.concatenate([point, point_at[places[new]]])
+            place = np.concatenate([place, places[new]])
+            if len(point) == near:
                 break
-            count *= 2
-        chosen = rng.choice(len(shown), near, replace=False)
-        point = np.concatenate([shown[chosen], without(shown[chosen], groups, n - near, rng)])
+        point = np.concatenate([point, without(point, groups, n - near, rng)])
         first = rng.integers(groups.size[point])
-        first[:near] = places[at[chosen]] - groups.start[point[:near]]
+        first[:near] = place - groups.start[point[:near]]
         return point, first, rng
 
     return draw
