@@ -23,10 +23,10 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 from short_training import trained_or_resumed
-from training_data import scores
+from training_data import names, scores
 from zoo_training import settings
 
-from harness import onnx_file
+from harness import atomic, onnx_file
 from zoo import card, handcrafted
 from zoo.training.recipe import read
 
@@ -52,18 +52,21 @@ def measured(name: str, seed: int, given: argparse.Namespace) -> dict[str, float
     said = [*settings(read(recipe), given.patches, seed), *more]
     trained_or_resumed(recipe, out, given.data.split(","), said)
     file = out / "scores.json"
-    if not file.is_file():
-        found = scores(onnx_file.open_model(out / "model.onnx", device="cpu"), given)
-        error = card.read(out / "card.json").curve[-1].fpr95
-        file.write_text(json.dumps({**found, LESS: 100 * error}), "utf-8")
-    return json.loads(file.read_text("utf-8"))
+    kept = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    if [*kept] != [*names(given), LESS]:
+        kept = scores(onnx_file.open_model(out / "model.onnx", device="cpu"), given)
+        kept[LESS] = 100 * card.read(out / "card.json").curve[-1].fpr95
+        atomic.write_text(file, json.dumps(kept))
+    return kept
 
 
 def answer(better: str, worse: str, measure: str, a: Sequence[float], b: Sequence[float]) -> str:
     """A row of the second table: is one method better than another in a measure?"""
     sign = -1 if measure == LESS else 1
     low, high = stats.ttest_rel(a, b).confidence_interval()
-    p = stats.mannwhitneyu(sign * np.array(a), sign * np.array(b), alternative="greater").pvalue
+    p = stats.mannwhitneyu(
+        sign * np.array(a), sign * np.array(b), alternative="greater", method="exact"
+    ).pvalue
     said = "can't tell"
     if low > 0 or high < 0:
         said = "yes" if sign * low > 0 else "no, worse"

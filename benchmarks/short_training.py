@@ -9,6 +9,7 @@ the ONNX file. The table stands in OUT/table.md.
 """
 
 import argparse
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from harness.types import Descriptor
 from protocols.phototour.writer import SIDE
 from zoo import card, handcrafted, trained
 from zoo.training import command, held_out
+from zoo.training.command import RECIPE
 from zoo.training.log import read_log
 from zoo.training.patches import stored
 from zoo.training.recipe import Recipe, read
@@ -55,8 +57,26 @@ def settings(recipe: Recipe, patches: int) -> list[str]:
 
 def trained_or_resumed(name: str, out: Path, data: Sequence[str], given: Sequence[str]) -> None:
     """Train by a recipe, unless that is done; go on where it was broken off."""
-    if not (out / "model.onnx").is_file():
+    if not is_trained(name, out, given):
         command.train(name, out, data=data, settings=given, resume=(out / FILE).is_file())
+
+
+def is_trained(name: str, out: Path, given: Sequence[str]) -> bool:
+    """Whether a folder holds a training by a recipe that is done.
+
+    Raises:
+        FileExistsError: if what it holds, done or not, is by another.
+    """
+    if (out / RECIPE).is_file():
+        kept = json.loads((out / RECIPE).read_text("utf-8"))
+        asked = json.loads(read(name, given, kept["data"]).model_dump_json())
+        for key in sorted(kept.keys() | asked.keys()):
+            if kept.get(key) != asked.get(key):
+                raise FileExistsError(
+                    f"{out} holds a training whose {key} is {kept.get(key)}, not"
+                    f" {asked.get(key)}: move it away, or choose another --out"
+                )
+    return (out / "model.onnx").is_file()
 
 
 def baseline(dataset, recipe: Recipe) -> float:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from short_training import trained_or_resumed
+from short_training import is_trained, trained_or_resumed
 from zoo_training import OPTIONS, settings
 
 from harness import atomic, onnx_file
@@ -122,9 +122,9 @@ def _build(form: str, options: dict[str, float], out: Path, given: argparse.Name
 def trained(name: str, data: Data, given: argparse.Namespace) -> Path:
     """The folder of a training, run or gone on with where it is not done."""
     out = given.out / re.sub(r"\W+", "-", name)
-    if not (out / "model.onnx").is_file():  # else its data need not be here any more
-        options = {k: v for k, v in OPTIONS.items() if data.near or k not in NEAR}
-        said = settings(read(RECIPE), given.patches, data.seed, options)
+    options = {k: v for k, v in OPTIONS.items() if data.near or k not in NEAR}
+    said = settings(read(RECIPE), given.patches, data.seed, options)
+    if not is_trained(RECIPE, out, said):  # else its data need not be here any more
         trained_or_resumed(RECIPE, out, [*map(str, folders(data, given))], said)
     return out
 
@@ -155,22 +155,27 @@ def scores(model: Descriptor, given: argparse.Namespace) -> dict[str, float]:
 def measured(name: str, given: argparse.Namespace) -> dict[str, float]:
     """Scores of a row, whose training is run where there is none."""
     file = given.out / re.sub(r"\W+", "-", name) / "scores.json"
-    if not file.is_file():
-        out = trained(name, ROWS[name], given)
-        model = onnx_file.open_model(out / "model.onnx", device="cpu")
-        atomic.write_text(file, json.dumps(scores(model, given)))
-    return json.loads(file.read_text("utf-8"))
+    out = trained(name, ROWS[name], given)
+    kept = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    if [*kept] != names(given):
+        kept = scores(onnx_file.open_model(out / "model.onnx", device="cpu"), given)
+        atomic.write_text(file, json.dumps(kept))
+    return kept
 
 
 def deviation(found: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Deviation of each score over rows that differ in the seed alone, pooled over such rows."""
-    alike: dict[str, list[list[float]]] = defaultdict(list)
-    for name, each in found.items():
-        alike[name.partition(", seed")[0]].append([*each.values()])
-    groups = [np.array(values) for values in alike.values() if len(values) > 1]
+    """Deviation of each score over rows that differ in the seed alone, pooled; of some at least."""
+    groups = _several(found)
     squares = sum(((each - each.mean(axis=0)) ** 2).sum(axis=0) for each in groups)
     pooled = np.sqrt(squares / sum(len(each) - 1 for each in groups))
     return dict(zip(next(iter(found.values())), pooled, strict=True))
+
+
+def _several(found: Mapping[str, Mapping[str, float]]) -> list[np.ndarray]:
+    alike: dict[str, list[list[float]]] = defaultdict(list)
+    for name, each in found.items():
+        alike[name.partition(", seed")[0]].append([*each.values()])
+    return [np.array(values) for values in alike.values() if len(values) > 1]
 
 
 def row(name: str, found: Mapping[str, float]) -> str:
@@ -193,7 +198,7 @@ def main() -> None:
         print(row(name, found[name]), flush=True)
     rows = [row("rootsift", scores(handcrafted.rootsift(), given))]
     rows += [row(name, each) for name, each in found.items()]
-    if any(", seed" in name for name in found):
+    if _several(found):
         rows.append(row("deviation over seeds", deviation(found)))
     tests = names(given)
     table = [f"| {RECIPE} on | {' | '.join(tests)} |", f"|---|{'---:|' * len(tests)}", *rows]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from harness import atomic, results
 from protocols.oxford.reader import SIX
+from zoo import card as cards
 from zoo.shipped import FOLDER
 
 ROOTSIFT, TFEAT = BESIDE = ("rootsift", "tfeat.liberty")  # used today; a published network
@@ -26,13 +27,18 @@ Board = Mapping[str, Mapping[str, float]]  # scores of a model, by its name
 
 
 def board(records: Sequence[results.Record], protocol: str, data: str, split: str = "") -> Board:
-    """Scores by model, of whole records; of one split where a data set has several."""
+    """Scores by model, of whole records; of one split where a data set has several.
+
+    Of what the zoo ships only those of the very weights.
+    """
+    shipped = {file.stem: cards.read(file).weights for file in FOLDER.glob("*.json")}
     return {
         one.model.name: one.scores
         for one in records
         if (one.protocol.name, one.data.name) == (protocol, data)
         and one.data.complete
         and split in ("", one.data.split)
+        and one.model.weights == shipped.get(one.model.name, one.model.weights)
     }
 
 

@@ -71,7 +71,10 @@ def main() -> None:
         sys.exit(2)
     except SystemExit as stop:
         if stop.code == INTERRUPTED:
-            print("harness: stopped; what was described is kept: run it again", file=sys.stderr)
+            print(
+                "harness: stopped; what was done is kept: run it again, a training by --resume",
+                file=sys.stderr,
+            )
         raise
 
 

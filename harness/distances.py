@@ -33,7 +33,7 @@ class Distance:
     dtype: type[np.generic]  # of the vectors
     paired: Callable[[Vectors, Rows, ManyRows], Distances]  # rows a[i] with rows b[..., i]
     cross: Callable[[Vectors, Vectors], Crossed]  # every row with every row; ties come out equal
-    propose: Callable[[Vectors], "Proposal"]  # of b: a faster `cross` with b
+    propose: Callable[[Vectors], "Proposal"]  # of b: a faster `cross` with b, or in its order
     rounding: Callable[[Vectors], float]  # bound on the error of a difference of two of its entries
     unsquared: Callable[[np.ndarray], np.ndarray]  # from what is returned to the distance named
 
@@ -204,10 +204,6 @@ def _angle_cross(a: Vectors, b: Vectors) -> Crossed:
     return (2 * np.arcsin(np.clip(np.sqrt(_l2_cross(a, b)) / 2, 0, 1))).astype(np.float32)
 
 
-def _angle_propose(b: Float32[np.ndarray, "m d"]) -> Proposal:
-    return lambda a: np.arccos(np.clip(a @ b.T, -1, 1))
-
-
 def _as_it_is(distance: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     return distance
 
@@ -216,16 +212,12 @@ def _exact(vectors: Vectors) -> float:
     return 0.0
 
 
-def _angle_rounding(vectors: Vectors) -> float:
-    return 8e-3  # arccos next to 1 turns a rounding of 1e-6 into 1.4e-3
-
-
 L2 = Distance("l2", np.float32, _l2_paired, _l2_cross, _l2_propose, _l2_rounding, np.sqrt)
 HAMMING = Distance(
     "hamming", np.uint8, _hamming_paired, _hamming_cross, _hamming_propose, _exact, _as_it_is
 )
 ANGLE = Distance(
-    "angle", np.float32, _angle_paired, _angle_cross, _angle_propose, _angle_rounding, _as_it_is
-)
+    "angle", np.float32, _angle_paired, _angle_cross, _l2_propose, _l2_rounding, _as_it_is
+)  # the nearest by the angle is the nearest by the chord
 
 DISTANCES = {distance.name: distance for distance in (L2, HAMMING, ANGLE)}

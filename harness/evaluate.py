@@ -234,6 +234,12 @@ def _checked(model: Model, name: str, n: int, vectors: Vectors) -> Vectors:
             f"{model.name} gave {bad} of {n} vectors of {name} that are not finite;"
             " `harness check --model` shows on which patches"
         )
+    fill = -model.dim % 8 if dtype == np.uint8 else 0
+    if fill and (vectors[:, -1] & ((1 << fill) - 1)).any():
+        raise ValueError(
+            f"{model.name} sets bits of {name} beyond its {model.dim}, in the last byte, where they"
+            " would be compared: leave them 0, as np.packbits does"
+        )
     if model.distance is ANGLE and n:
         off = float(np.abs(np.linalg.norm(vectors, axis=1) - 1).max())
         if off > UNIT:

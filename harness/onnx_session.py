@@ -110,6 +110,7 @@ def _print_scores(model: Descriptor, file: Descriptor, protocols: Sequence[Proto
         with session.progress(one.name, len(protocols[0].dataset)) as advance:
             found.append(list(evaluate(one, protocols, cache=cache, progress=advance)))
     for before, after in zip(*found, strict=True):
-        headline = before.protocol.headline
-        a, b = before.scores[headline], after.scores[headline]
-        print(f"{before.protocol.name}  {headline}  {a:.5f} -> {b:.5f}  ({b - a:+.5f})")
+        headline = before.protocol.headline  # left out where it was trained on what is tested
+        for name in [headline] if headline in before.scores else before.scores:
+            a, b = before.scores[name], after.scores[name]
+            print(f"{before.protocol.name}  {name}  {a:.5f} -> {b:.5f}  ({b - a:+.5f})")

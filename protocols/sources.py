@@ -277,7 +277,7 @@ def _eth() -> list[Source]:
                 Copy(f"https://www.robots.ox.ac.uk/~vgg/data/{oxford}.tgz"),
             ),
             philbin,
-            ("*.jpg",),
+            (),
             "Flickr's terms, and the terms of access on its page",
         ),
         (
@@ -293,7 +293,7 @@ def _eth() -> list[Source]:
             ),
             "Schönberger, Price, Sattler, Frahm, Pollefeys: A Vote-and-Verify Strategy for Fast"
             " Spatial Verification in Image Retrieval, ACCV 2016",
-            ("vocab_tree_faiss_flickr100K_words256K.bin",),
+            (),
             "BSD-3-Clause (COLMAP)",
         ),
     ]
@@ -310,7 +310,7 @@ def _eth() -> list[Source]:
                 parts=(Part(copies),),
                 licence=licence,
                 citation=cited,
-                needs={"eth": needed},
+                needs={"eth": needed} if needed else {},
             )
         )
     return rows

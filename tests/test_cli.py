@@ -225,7 +225,7 @@ def test_after_ctrl_c_what_was_described_is_not_described_again(small, tmp_path)
         first.send_signal(signal.SIGINT)
         _, said = first.communicate()
     assert first.returncode == 130
-    assert b"harness: stopped; what was described is kept: run it again" in said
+    assert b"harness: stopped; what was done is kept: run it again, a training by --resume" in said
     assert b"Traceback" not in said
 
     begun = log.read_text().split()

@@ -25,7 +25,8 @@ def test_its_shapes_agree(distance):
 @every
 def test_what_is_proposed_errs_within_its_rounding(distance):
     a, b = VECTORS[distance.name][:20], VECTORS[distance.name][20:]
-    off = distance.propose(b)(a) - distance.cross(a, b)
+    proposed_by = L2 if distance is ANGLE else distance  # an angle by its chord
+    off = distance.propose(b)(a) - proposed_by.cross(a, b)
     both = np.concatenate([a, b])
     assert np.ptp(off) <= distance.rounding(both) + 1e-6
 
@@ -106,6 +107,13 @@ def test_l2_is_kept_squared():
 def test_angles_are_in_radians():
     a, b = np.array([[1, 0]], np.float32), np.array([[0, 1]], np.float32)
     assert ANGLE.cross(a, b)[0, 0] == pytest.approx(np.pi / 2)
+
+
+def test_lengths_that_are_nearly_1_do_not_hide_the_nearest_angle():
+    a = np.array([[0.999, 0]], np.float32)
+    at = np.float32(0.05)
+    b = np.array([[0.999, 0], [1.001 * np.cos(at), 1.001 * np.sin(at)]], np.float32)
+    assert ANGLE.nearest(a, b).column == 0
 
 
 @every

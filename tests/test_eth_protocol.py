@@ -162,6 +162,8 @@ def test_official_files_are_written_that_the_original_pipeline_reads(folder, tmp
     assert len(list((out / SCENE / "matches").iterdir())) == len(EYES) * (len(EYES) - 1) / 2
     with pytest.raises(FileExistsError, match="give a new folder"):
         scores(protocol, vectors)
+    with pytest.raises(FileExistsError, match="give a new folder"):
+        eth(data=folder, files=out)
 
 
 def test_bits_are_written_as_numbers(folder, tmp_path):
@@ -184,6 +186,20 @@ def test_two_scenes_are_scored_apart_and_summed_up(folder):
     vectors = by_point(one)
     found = scores(protocol, np.concatenate([vectors, vectors])).values
     assert found["attic/points"] == found[f"{SCENE}/points"] == found["total/points"] / 2
+
+
+def test_official_archives_beside_the_scenes_are_read(folder):
+    scene = shutil.copytree(folder / SCENE, folder / "south-building")
+    shutil.rmtree(folder / SCENE)
+    found = eth(data=folder).dataset
+    for part, archive in (("keypoints", "keypoints"), ("database.db", "databases")):
+        (folder / archive / "South-Building").mkdir(parents=True)
+        if (scene / part).exists():
+            (scene / part).rename(folder / archive / "South-Building" / part)
+    for root in (folder, scene):
+        moved = eth(data=root).dataset
+        assert moved.split == "south-building"  # no keypoints were detected
+        assert moved.sha256 == found.sha256
 
 
 def named(folder, **options):

@@ -5,7 +5,7 @@ import pytest
 from toy import POINTS, toy_dataset, toy_descriptor, toy_protocol
 
 from harness.cache import VectorCache
-from harness.distances import ANGLE
+from harness.distances import ANGLE, HAMMING
 from harness.evaluate import describe, evaluate, export_vectors
 from harness.plugins import model as load_model
 
@@ -143,6 +143,16 @@ def test_angles_are_only_measured_between_unit_vectors():
     model = dataclasses.replace(toy_descriptor(), distance=ANGLE)
     with pytest.raises(ValueError, match="whose length is off 1"):
         describe(model, toy_dataset())
+
+
+def test_bits_that_only_fill_the_last_byte_are_zero():
+    def bits(patches):
+        return np.full((len(patches), 2), 0b1111_0000, np.uint8)
+
+    model = dataclasses.replace(toy_descriptor(describe=bits), distance=HAMMING, dim=12)
+    assert describe(model, toy_dataset()).vectors.any()
+    with pytest.raises(ValueError, match=r"bits of clean beyond its 11.*leave them 0"):
+        describe(dataclasses.replace(model, dim=11), toy_dataset())
 
 
 def test_vectors_that_a_protocol_cannot_score_are_refused_before_they_are_made():

@@ -172,6 +172,13 @@ def test_tasks_are_also_found_beside_the_folder_of_sequences(root):
     assert open_set(root / "patches", None).test == ("v_one", "i_one")
 
 
+def test_a_folder_of_many_data_sets_is_searched(root, tmp_path):
+    moved = tmp_path / "many" / "hpatches"
+    moved.parent.mkdir()
+    root.rename(moved)
+    assert open_set(moved.parent, None).test == open_set(moved, None).test == ("v_one", "i_one")
+
+
 def test_a_split_without_training_part_cannot_be_whitened(tmp_path):
     with pytest.raises(ValueError, match="no training part"):
         open_set(write_set(tmp_path, LENGTHS), None, training=True)

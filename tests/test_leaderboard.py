@@ -116,6 +116,21 @@ def test_a_board_without_records_is_removed(tmp_path):
     assert not list(tmp_path.rglob("leaderboard.*"))
 
 
+def test_no_file_of_others_is_removed(tmp_path):
+    places = (
+        "leaderboard.py",
+        "a/leaderboard.md",
+        "a/b/c/leaderboard.py",
+        "a/b/c/d/leaderboard.md",
+    )
+    places += ("published/b/c/leaderboard.csv", "a/b/c/leaderboard.csv/kept.txt")
+    for place in places:
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text("mine")
+    assert leaderboard.write(tmp_path) == []
+    assert all((tmp_path / place).read_text() == "mine" for place in places)
+
+
 @pytest.mark.parametrize(
     ("part", "fields"),
     [
@@ -196,7 +211,10 @@ def test_a_score_of_one_word_has_its_place_below_the_headline():
     )
     assert "| model | dim | map |\n|---|---|---:|\n| few | 8 | 50.00 |" in text
     assert "## overall\n\n| model | dim | map8 |\n|---|---|---:|\n| few | 8 | 25.00 |" in text
-    assert "Percent; in brackets" in text  # though its cases are counted
+    assert "\nPercent.\n" in text  # though its cases are counted; and nothing is in brackets
+    update = {"protocol": protocol, "scores": scores, "intervals": {"map": (0.4, 0.6)}}
+    bounded = record.model_copy(update=update)
+    assert "Percent; in brackets the interval" in leaderboard.to_markdown(board(bounded))
 
 
 def test_the_interval_of_a_quantity_is_shown_like_it():

@@ -242,6 +242,13 @@ def test_only_the_published_sequences_are_called_oxford(published):
     assert opened(published).dataset.name == "oxford-images+found"
 
 
+def test_a_folder_of_many_data_sets_is_searched(small):
+    (small / "many").mkdir()
+    (small / "images").rename(small / "many" / "oxford")
+    (small / "images").symlink_to(small / "many")
+    assert opened(small).dataset.sources == {"oxford-oxford/one", "oxford-oxford/two"}
+
+
 def test_what_is_not_the_default_is_in_the_name(published):
     found = opened(published, magnification=5.0, features=20).dataset
     assert (found.name, found.split) == ("oxford+found+magnification5", "20")

@@ -86,7 +86,9 @@ def test_a_folder_that_holds_a_training_is_not_written_over(recipe, scenes, tmp_
     before = (out / "weights.safetensors").read_bytes()
     with pytest.raises(FileExistsError, match="--resume, or choose another --out"):
         command.train(recipe, out, data=[scenes], device="cpu")
+    said = (out / "log.jsonl").read_bytes()
     command.train(recipe, out, data=[scenes], device="cpu", resume=True)  # all is done already
+    assert (out / "log.jsonl").read_bytes() == said
     assert (out / "weights.safetensors").read_bytes() == before
 
 

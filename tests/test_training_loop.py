@@ -167,10 +167,15 @@ def test_a_state_of_another_recipe_or_of_nothing_is_refused(small, tmp_path):
 
 def test_a_loss_that_is_not_finite_stops_and_keeps_the_state(small, tmp_path):
     run = run_of(epochs=2)
+    training = loop.train(run, tmp_path, keep_every=0)
+    while next(training).step < 2:
+        pass
+    kept = (tmp_path / state.FILE).read_bytes()
     with torch.no_grad():
         run.method.margin.fill_(float("nan"))
-    with pytest.raises(FloatingPointError, match="step 0: the loss is nan"):
-        list(loop.train(run, tmp_path))
+    with pytest.raises(RuntimeError, match="step 2: the loss is nan: train again with a smaller"):
+        list(training)
+    assert (tmp_path / state.FILE).read_bytes() == kept
 
 
 def test_no_held_out_point_is_trained_on(small, tmp_path):

@@ -153,8 +153,16 @@ class AdaSample(Method):
             neighbours: of that regularisation.
             images: `share` of the points are seen in so many images, drawn anew each step.
             share: of the points.
+
+        Raises:
+            ValueError: if a patch and its copy could be a pair.
         """
         super().__init__()
+        if not (lambda_ or turn) and class_size > 2:
+            raise ValueError(
+                "classes are filled with copies where turn is 0, and lambda_ 0 draws pairs of them:"
+                " give a turn, or class_size 2"
+            )
         self.pairs, self.lambda_, self.margin = pairs, lambda_, margin
         self.distance: Distance = distance
         self.negatives: Negatives = negatives

@@ -4,7 +4,7 @@ import csv
 import io
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +47,8 @@ class Board:
         return quantities_of([record for row in self.rows for record in row])
 
 
-Texts = Mapping[str, str]  # by the end of a file's name: ".csv", ".md"
+ENDS = (".csv", ".md")
+Texts = Mapping[str, str]  # by the end of a file's name, one of ENDS
 
 
 def write(root: Path, more: Mapping[str, Callable[[Board], Texts]] | None = None) -> list[Path]:
@@ -77,15 +78,22 @@ def write(root: Path, more: Mapping[str, Callable[[Board], Texts]] | None = None
                 kept |= set(root.joinpath(*key).glob(f"{kind}.*"))
                 continue
             texts |= {folder / f"{kind}{end}": text for end, text in made.items()}
-    for kind in kinds:
-        for file in root.rglob(f"{kind}.*"):
-            if file not in texts and file not in kept:
-                file.unlink()
+    for file in {*_tables(root, kinds)} - texts.keys() - kept:
+        file.unlink()
     for file, text in texts.items():
         atomic.write_text(file, text)
     if faults:
         raise ValueError("; ".join(faults))
     return list(texts)
+
+
+def _tables(root: Path, kinds: Iterable[str]) -> Iterator[Path]:
+    """Files where tables are kept, and nowhere else: what others put there is theirs."""
+    for kind in kinds:
+        for end in ENDS:
+            for file in root.glob(f"*/*/*/{kind}{end}"):
+                if file.is_file() and file.relative_to(root).parts[0] != results.PUBLISHED:
+                    yield file
 
 
 def texts_of(board: Board) -> Texts:
@@ -144,9 +152,14 @@ def to_markdown(board: Board) -> str:
     Fractions are in percent. Quantities of one scene stand together, since no two are alike.
     """
     lines = [f"# {board.family} on {board.data}, split {board.split}", ""]
-    interval = "n brackets the interval that covers 95 % over cases drawn again."
-    fractions = any(name.rpartition("/")[2] not in board.quantities for name in board.columns)
-    lines += [f"Percent; i{interval}" if fractions else f"I{interval}", ""]
+    legend = []
+    if any(name.rpartition("/")[2] not in board.quantities for name in board.columns):
+        legend.append("percent")
+    if any(map(_intervals, board.rows)):
+        legend.append("in brackets the interval that covers 95 % over cases drawn again")
+    if legend:
+        said = "; ".join(legend)
+        lines += [f"{said[0].upper()}{said[1:]}.", ""]
     lines += headline_table(board)
     details: dict[str, list[str]] = defaultdict(list)
     for name in board.columns[len(board.headlines) :]:

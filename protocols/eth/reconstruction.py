@@ -102,6 +102,8 @@ def eth(
             f"side {side}, extent {extent}, smoothing {smoothing}, repeats {repeats}: side and"
             " repeats from 1 on are wanted, an extent above 0, and no smoothing below 0"
         )
+    if files is not None:
+        _must_be_new(files)
     cut = _Cut(side, extent, smoothing)
     opened = open_scenes(sample() if data is None else data, split, keypoints)
     listed = [pairs(scene.images, scene.names, scene.sha256) for scene in opened.scenes]
@@ -114,6 +116,13 @@ def eth(
         quantities=QUANTITIES,
         libraries=("pycolmap",),
     )
+
+
+def _must_be_new(files: Path) -> None:
+    if files.exists():
+        raise FileExistsError(
+            f"{files} is there already: give a new folder (--set files=DIR), and one model"
+        )
 
 
 @dataclass(frozen=True)
@@ -251,10 +260,7 @@ def _write(
     distance: Distance,
 ) -> None:
     """The official files of keypoints, descriptors and matches, scene by scene."""
-    if folder.exists():
-        raise FileExistsError(
-            f"{folder} is there already: give a new folder (--set files=DIR), and one model"
-        )
+    _must_be_new(folder)  # another model of this run may have written it
     with atomic.placing(folder) as unfinished:
         for scene, own, pairs in zip(scenes, vectors, matched, strict=True):
             root = unfinished / scene.name

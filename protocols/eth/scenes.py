@@ -6,6 +6,9 @@
 <scene>/gt_dense_cameras/NAME.camera   known cameras; if there are any
 <scene>/points/NAME.bin     which 3-D point each official keypoint is (uint32, one column), in
                             sets that are made here; or else nobody knows
+
+Of a published scene, keypoints and database may lie in the official archives of all scenes instead,
+unpacked beside it: `keypoints/<scene>/keypoints/`, `databases/<scene>/database.db`.
 """
 
 import hashlib
@@ -43,6 +46,9 @@ PUBLISHED = {
     "cornell": 6514,
 }
 """Images of the published scenes, by how the names of their folders begin."""
+
+ARCHIVES = {keypoints.FOLDER: "keypoints", DATABASE: "databases"}
+"""Folders of the official archives, by what they hold of each scene."""
 
 SOURCES = OFFICIAL, STORED, SIFT = ("official", "database", "sift")  # of keypoints
 
@@ -122,22 +128,33 @@ def _folders(root: Path) -> dict[str, Path]:
     return found
 
 
+def _part(folder: Path, part: str) -> Path:
+    """Where a part of a scene lies, or would lie."""
+    own = folder / part
+    scene = folder.resolve()
+    key = next((key for key in PUBLISHED if scene.name.lower().startswith(key)), None)
+    if own.exists() or key is None:
+        return own
+    archive = sorted(scene.parent.glob(f"{ARCHIVES[part]}/*/{part}"))
+    return next((one for one in archive if one.parent.name.lower().startswith(key)), own)
+
+
 def _source(folder: Path) -> str:
-    return OFFICIAL if (folder / keypoints.FOLDER).is_dir() else SIFT
+    return OFFICIAL if _part(folder, keypoints.FOLDER).is_dir() else SIFT
 
 
 def _open(folder: Path, name: str, source: str) -> Scene:
     images = folder / IMAGES
     names = photographs.find(images)
     sha256 = parallel.each(lambda file: photographs.sha256(images / file), names)
-    database = folder / DATABASE
+    database = _part(folder, DATABASE)
     if database.is_file():
         remedy = "give one of all images, or move it away"
         missing = sorted(set(names) - colmap.images(database, remedy))
         if missing:
             raise ValueError(f"{database} lacks the image {missing[0]}: {remedy}")
     frames = {
-        OFFICIAL: lambda: keypoints.official(folder / keypoints.FOLDER, names),
+        OFFICIAL: lambda: keypoints.official(_part(folder, keypoints.FOLDER), names),
         STORED: lambda: keypoints.in_database(database, names),
         SIFT: lambda: keypoints.detected(images, names, sha256),
     }[source]()

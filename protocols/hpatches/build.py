@@ -112,6 +112,8 @@ def build(
     """
     if not 2 <= max_keypoints <= MOST:
         raise ValueError(f"max_keypoints is {max_keypoints}: give a number from 2 to {MOST}")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}: give a number from 0 on")
     name = images.resolve().name if name is None else name
     if not re.fullmatch(r"[A-Za-z0-9_.+-]+", name):
         raise ValueError(f"{name!r} can't name a set: give letters, digits and any of _ . + -")

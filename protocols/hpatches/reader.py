@@ -25,7 +25,8 @@ OFFICIAL = json.loads((files("protocols.hpatches") / "official.json").read_text(
 """Facts of the official release: bounds of each strip's length, task files' git blobs, splits."""
 
 SIDE = 65  # pixels of an official patch
-FOLDERS = ("patches", "hpatches-release", "data/hpatches-release")  # ours, and the official layouts
+# Ours, the official layouts, and a folder of many data sets.
+FOLDERS = ("patches", "hpatches-release", "data/hpatches-release", "hpatches/patches")
 MADE = ("hpatches-sample", "hpatches-mini", "hpatches-built-NAME")  # that a dataset.json may give
 PARTIAL = "+partial"  # of a name: what the user allowed to be missing is missing
 

@@ -21,7 +21,7 @@ from protocols.images.sequences import IMAGES, find, read_grey
 from protocols.oxford.evaluation import FEATURES, STRATEGIES, pair_scores
 from protocols.oxford.matching import Matches
 from protocols.oxford.raster import raster_overlap
-from protocols.oxford.reader import SIDE, block_of, regions_of
+from protocols.oxford.reader import SIDE, block_of, folder_of, regions_of
 from protocols.oxford.sample import sample
 from protocols.oxford.truth import MAGNIFICATION, correspondences
 
@@ -62,7 +62,7 @@ def matches(
         magnification: half a side of a patch, in radii of its region.
         matching: strategy.
     """
-    root = sample() if data is None else data
+    root = sample() if data is None else folder_of(data)
     known = [folder.name for folder in root.iterdir() if folder.is_dir()]
     if sequence not in known:
         raise LookupError(unknown("sequences", sequence, known))

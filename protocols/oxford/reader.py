@@ -59,6 +59,12 @@ class Oxford:
     planes: tuple[Plane, ...]  # in the order of their names
 
 
+def folder_of(root: Path) -> Path:
+    """The folder of the sequences, where `root` may be one of many data sets."""
+    inner = root / "oxford"
+    return inner if inner.is_dir() and any(inner.glob("*/H1to2p")) else root
+
+
 def open_set(
     root: Path,
     *,
@@ -83,6 +89,7 @@ def open_set(
         ValueError: if a file is missing or malformed, or two images have nothing in common; names
             the file, or the images.
     """
+    root = folder_of(root)
     found, _ = find(root)
     sequences = _with_regions(sorted(found, key=lambda one: one.folder), frames)
     base, complete = _name(root, sequences, allow_partial)

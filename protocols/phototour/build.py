@@ -154,6 +154,8 @@ def build(
     """
     if frames not in (None, *HOW):
         raise ValueError(f"frames is {frames!r}: give --set frames={' or frames='.join(HOW)}")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}: give a number from 0 on")
     out = out.absolute()
     name = out.name if name is None else name
     check_place(out, name)

@@ -156,7 +156,8 @@ def _trained(run: Run, out: Path, bar: Progress, *, resume: bool, tensorboard: b
     seen: Seen | None = None
     with _interruptible() as stop:
         for seen in run_steps(run, out, resume=resume, stop=stop):
-            if number() != 0:
+            all_was_done = seen.step == steps and seen.loss is None  # and is in the log
+            if number() != 0 or all_was_done:
                 continue
             if write is None:
                 write = open_log(out, upto=seen.step - 1, tensorboard=tensorboard)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from harness import atomic
 from zoo.training.loop import Seen
 
 FILE = "log.jsonl"
@@ -14,7 +15,7 @@ def open_log(out: Path, *, upto: int, tensorboard: bool = False) -> Callable[[Se
     file = out / FILE
     known = file.read_text("utf-8").splitlines() if file.is_file() else []
     kept = [line for line in known if 0 <= _step(line) <= upto]
-    file.write_text("".join(f"{line}\n" for line in kept), "utf-8")
+    atomic.write_text(file, "".join(f"{line}\n" for line in kept))
     board = _board(out, upto) if tensorboard else None
 
     def write(seen: Seen) -> None:

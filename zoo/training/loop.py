@@ -134,7 +134,7 @@ def train(
         stop: asked after each step.
 
     Raises:
-        FloatingPointError: if a loss is not finite; the state before it is still there.
+        RuntimeError: if a loss is not finite; the last state that was kept is still there.
     """
     recipe, network, method = run.recipe, run.network, run.method
     optimiser = optimiser_of(run)
@@ -231,9 +231,9 @@ def update(
     loss = run.method(Described(run.network, run.precision), x, point, random, row)
     value = float(loss.detach())
     if not math.isfinite(value):
-        raise FloatingPointError(
-            f"step {step}: the loss is {value}; resume from the state before it with another"
-            " recipe, e.g. --set optimiser.lr=... smaller"
+        raise RuntimeError(
+            f"step {step}: the loss is {value}: train again with a smaller --set optimiser.lr=...,"
+            " and another --out"
         )
     optimiser.zero_grad(set_to_none=True)
     loss.backward()

@@ -13,6 +13,7 @@ from jaxtyping import UInt8
 from harness import Dataset, atomic, home
 from zoo.backbones import resize
 
+VERSION = 1  # raised whenever the same blocks could give other patches
 TOGETHER = 4096  # patches resized at a time
 
 Stored = UInt8[np.ndarray, "n side side"]
@@ -26,7 +27,7 @@ def stored(
     The file is found by the contents of the blocks; processes that want the same one wait.
     """
     contents = "".join(f"{block.size} {block.sha256}\n" for block in dataset.blocks)
-    key = hashlib.sha256(contents.encode()).hexdigest()
+    key = hashlib.sha256(f"{VERSION}\n{contents}".encode()).hexdigest()
     file = home.cache("training", f"{key[:32]}-{side}.npy")
     file.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(file.with_suffix(".lock")):

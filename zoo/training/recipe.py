@@ -178,6 +178,8 @@ def read(spec: str, settings: Sequence[str] = (), data: Sequence[str] = ()) -> R
 def checked(table: Mapping[str, Any], source: object) -> Recipe:
     """A recipe from its table; every part of it is known and accepts its arguments.
 
+    Arguments that are left out stand in it, too: a default that changes later changes no recipe.
+
     Raises:
         ValueError: otherwise; names the source and the key.
     """
@@ -187,13 +189,14 @@ def checked(table: Mapping[str, Any], source: object) -> Recipe:
         )
     except ValidationError as error:
         raise ValueError(f"{source}: {_told(error)}") from error
+    whole: dict[str, Part] = {}
     for kind, part in (("method", recipe.method), ("network", recipe.network)):
         try:
-            _options(find(kind, part.name), part.options)
+            whole[kind] = Part(name=part.name, **_options(find(kind, part.name), part.options))
         except (ValidationError, LookupError) as error:
             told = _told(error) if isinstance(error, ValidationError) else error.args[0]
             raise ValueError(f"{source}: [{kind}] {told}") from error
-    return recipe
+    return recipe.model_copy(update=whole)
 
 
 def make(kind: Literal["method", "network"], part: Part) -> Any:
@@ -209,7 +212,18 @@ def find(kind: str, name: str) -> Any:
     if ":" not in place:
         raise LookupError(unknown(f"{kind}s", name, known))
     module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute)
+    found = getattr(import_module(module), attribute, None)
+    wanted = _kinds()[kind]
+    if not (isinstance(found, type) and issubclass(found, wanted)):
+        raise LookupError(f"{place} is no {wanted.__name__}, a class of {wanted.__module__}")
+    return found
+
+
+def _kinds() -> dict[str, type]:
+    from zoo.backbones import Network  # torch takes its time, and recipes are listed without
+    from zoo.training.method import Method
+
+    return {"method": Method, "network": Network}
 
 
 def _options(maker: Any, given: Mapping[str, Any]) -> dict[str, Any]:
