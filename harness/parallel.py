@@ -4,12 +4,14 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import islice
 from multiprocessing import get_context
 from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
 CORES = min(os.cpu_count() or 1, 16)  # each holds a chunk of distances: memory stays bounded
+ASKED = 2**14  # values at a time
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -18,10 +20,15 @@ B = TypeVar("B")
 def each(function: Callable[[A], B], items: Iterable[A]) -> list[B]:
     """The function's values, in the order of the items: NumPy lets other threads run.
 
-    BLAS keeps to the thread it is in.
+    BLAS keeps to the thread it is in. A pool keeps about a kilobyte of what it was asked for and
+    has not done, so that it is asked for millions of values bit by bit.
     """
+    asked = iter(items)
+    found: list[B] = []
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(CORES) as pool:
-        return list(pool.map(function, items))
+        while some := list(islice(asked, ASKED)):
+            found += pool.map(function, some)
+    return found
 
 
 def each_apart(

@@ -63,3 +63,15 @@ def test_an_interrupt_gives_up_what_was_not_begun(cores):
     with pytest.raises(KeyboardInterrupt):
         parallel.each_apart(late, range(10_000), stop)
     assert time.monotonic() - start < 50  # all would take 200 s, or 67
+
+
+def test_values_are_asked_for_bit_by_bit(monkeypatch):
+    monkeypatch.setattr(parallel, "ASKED", 3)
+    asked = []
+
+    def numbers():
+        for i in range(8):
+            asked.append(i)
+            yield i
+
+    assert parallel.each(lambda i: len(asked), numbers()) == [3, 3, 3, 6, 6, 6, 8, 8]
