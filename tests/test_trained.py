@@ -186,6 +186,22 @@ def test_the_table_of_the_zoo_is_that_of_the_records(records):
     assert (RECORDS / "zoo.md").read_text("utf-8") == tables["text"](records)
 
 
+def test_the_readme_says_what_records_say(records):
+    tables = runpy.run_path(str(RECORDS.parent / "benchmarks" / "zoo_tables.py"))
+    boards = {
+        "`hpatches` on the mini set": ("hpatches/matching", "hpatches-mini"),
+        "`hpatches` on Oxford's images, built here": ("hpatches/matching", "hpatches-built-oxford"),
+        "`oxford`, our regions": ("oxford", "oxford", "3000"),
+        "`oxford`, VLFeat's regions": ("oxford", "oxford-six+vlfeat_frames", "all"),
+    }
+    text = (RECORDS.parent / "README.md").read_text("utf-8")
+    for title, where in boards.items():
+        known = tables["board"](records, *where)
+        key = "map" if "map" in known["rootsift"] else "matching/map"
+        cells = [f"{100 * known[n][key]:.1f}" for n in ("rootsift", "tfeat.liberty", "adasample")]
+        assert f"| {title} | {' | '.join(cells)} |" in text
+
+
 def test_weights_come_in_with_their_card_and_scores(shipped, network, tmp_path, records):
     into = tmp_path / "into"
     into.mkdir()
