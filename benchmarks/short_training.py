@@ -62,7 +62,9 @@ def trained_or_resumed(name: str, out: Path, data: Sequence[str], given: Sequenc
 
 
 def is_trained(name: str, out: Path, given: Sequence[str]) -> bool:
-    """Whether a folder holds a training by a recipe that is done.
+    """Whether a folder holds a training by a recipe that is done, on whatever data.
+
+    An option that the method or network did not have then was what it is by default now.
 
     Raises:
         FileExistsError: if what it holds, done or not, is by another.
@@ -70,11 +72,12 @@ def is_trained(name: str, out: Path, given: Sequence[str]) -> bool:
     if (out / RECIPE).is_file():
         kept = json.loads((out / RECIPE).read_text("utf-8"))
         asked = json.loads(read(name, given, kept["data"]).model_dump_json())
-        for key in sorted(kept.keys() | asked.keys()):
-            if kept.get(key) != asked.get(key):
+        for key, value in asked.items():
+            was = {**value, **kept[key]} if key in ("method", "network") else kept.get(key)
+            if was != value:
                 raise FileExistsError(
-                    f"{out} holds a training whose {key} is {kept.get(key)}, not"
-                    f" {asked.get(key)}: move it away, or choose another --out"
+                    f"{out} holds a training whose {key} is {was}, not {value}: move it away, or"
+                    " choose another --out"
                 )
     return (out / "model.onnx").is_file()
 

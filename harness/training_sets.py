@@ -36,7 +36,7 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
     """One data set of several; no point and no image is in two of them.
 
     Raises:
-        ValueError: if one is there twice, or there is none.
+        ValueError: if one is there twice, or there is none, or one does not name its photographs.
     """
     if not parts:
         raise ValueError("no training data: give --data NAME or --data DIR")
@@ -50,6 +50,11 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
         points.append(part.point + next_point)
         images.append(part.image + next_image)
         count = int(part.image.max()) + 1
+        if len(part.photographs) not in (0, count):
+            raise ValueError(
+                f"{part.name} names {len(part.photographs)} photographs of {count} images: its"
+                ' reader has to name one for each, "" where nobody knows, or none'
+            )
         photographs += part.photographs or [""] * count
         next_point += int(part.point.max()) + 1
         next_image += count
@@ -67,12 +72,13 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
 
 
 def photograph(dataset: Dataset) -> Rows:
-    """The photograph of each row, as a number: one file is one, in whatever parts it was used.
+    """The photograph that each row's image is, as a number: one file is one, in whatever parts.
 
-    An image of which no file is known is a photograph of its own.
+    An image of which no file is known is a photograph of its own. In a scene, the image of a row
+    is that in which its point was found: the patch may be cut from another.
     """
     files = dataset.photographs or [""] * (int(dataset.image.max()) + 1)
-    names = [file or f"image {i}" for i, file in enumerate(files)]
+    names = [file or f"image {i:09}" for i, file in enumerate(files)]
     return np.unique(names, return_inverse=True)[1][dataset.image]
 
 

@@ -12,6 +12,7 @@ from harness.types import Descriptions
 from protocols.eth import files
 from protocols.eth.reconstruction import eth
 from protocols.eth.sample import EYES, SCENE, SHA256, sample
+from protocols.eth.scenes import open_scenes
 from protocols.eth.structure import reconstruct
 from protocols.images.photographs import find
 from protocols.samples import fingerprint
@@ -191,15 +192,17 @@ def test_two_scenes_are_scored_apart_and_summed_up(folder):
 def test_official_archives_beside_the_scenes_are_read(folder):
     scene = shutil.copytree(folder / SCENE, folder / "south-building")
     shutil.rmtree(folder / SCENE)
-    found = eth(data=folder).dataset
+    filled(scene)
+    (found,) = open_scenes(folder, None, None).scenes
     for part, archive in (("keypoints", "keypoints"), ("database.db", "databases")):
         (folder / archive / "South-Building").mkdir(parents=True)
-        if (scene / part).exists():
-            (scene / part).rename(folder / archive / "South-Building" / part)
+        (scene / part).rename(folder / archive / "South-Building" / part)
     for root in (folder, scene):
-        moved = eth(data=root).dataset
-        assert moved.split == "south-building"  # no keypoints were detected
-        assert moved.sha256 == found.sha256
+        opened = open_scenes(root, None, None)
+        assert opened.split == "south-building"  # no keypoints were detected
+        (moved,) = opened.scenes
+        assert moved.evidence == found.evidence and moved.database.is_file()
+        assert list(map(len, moved.frames)) == list(map(len, found.frames))
 
 
 def named(folder, **options):

@@ -234,6 +234,12 @@ def test_half_of_the_classes_are_seen_in_few_images(lambda_):
     assert np.bincount(seen % 40).max() >= 4
 
 
+def test_a_patch_and_its_copy_are_no_pair():
+    with pytest.raises(ValueError, match="give a turn, or class_size 2"):
+        method(0.0, turn=0.0)
+    assert method(10.0, turn=0.0).turn == 0
+
+
 @pytest.mark.parametrize("lambda_", [0.0, 10.0])
 def test_the_seed_and_the_step_decide_all(lambda_):
     found = groups([3] * 30)

@@ -127,6 +127,35 @@ def test_half_of_the_anchors_are_from_few_images():
     assert seen == set(range(20))
 
 
+def uneven_images():
+    """Points of two patches, of 40 images that show 10 of them each and of one that shows 400."""
+    image = np.repeat(np.concatenate([np.arange(400) // 10, np.full(400, 40)]), 2)
+    return Groups.of(np.repeat(np.arange(800), 2), image)
+
+
+def test_few_images_give_equal_portions_or_all_that_they_show():
+    sampler = random_pairs(uneven_images(), 60, 0, images=3, share=1.0)
+    portions = []
+    for step in range(50):
+        count = np.bincount(np.minimum(sampler(step).point[:60] // 10, 40), minlength=41)
+        assert set(count[:40]) <= {0, 10}  # all that a small one shows
+        portions.append(count[40])
+    assert set(portions) <= {0, 10, 20, 30, 40, 50, 60}  # of 20 each, the last one cut
+    assert portions.count(20) > 10 and portions.count(60) < 5
+
+
+def test_points_of_large_and_small_images_are_drawn_as_often():
+    sampler = random_pairs(uneven_images(), 60, 0, images=3, share=1.0)
+    count = np.bincount(np.concatenate([sampler(i).point[:60] for i in range(600)]), minlength=800)
+    small, large = count[:400].mean(), count[400:].mean()
+    assert small + large == 2 * 600 * 60 / 800
+    assert 0.75 < small / large < 1.35
+
+
+def test_a_share_that_rounds_to_none_is_from_anywhere():
+    assert len(random_pairs(uneven_images(), 16, 0, images=2, share=0.01)(0)) == 32
+
+
 def test_the_share_from_few_images_is_as_asked():
     groups, _ = made_groups(points=500, images=20)
     sampler = random_pairs(groups, 40, 0, images=1, share=0.25)

@@ -89,6 +89,10 @@ def test_a_folder_that_holds_a_training_is_not_written_over(recipe, scenes, tmp_
     said = (out / "log.jsonl").read_bytes()
     command.train(recipe, out, data=[scenes], device="cpu", resume=True)  # all is done already
     assert (out / "log.jsonl").read_bytes() == said
+    lines = said.splitlines(keepends=True)
+    (out / "log.jsonl").write_bytes(b"".join(lines[:-1]))  # killed before it was told
+    command.train(recipe, out, data=[scenes], device="cpu", resume=True)
+    assert card.read(out / "card.json").curve[-1].step == len(lines) - 1
     assert (out / "weights.safetensors").read_bytes() == before
 
 

@@ -1,6 +1,7 @@
 """Folders in any installed form become one training set."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -78,6 +79,12 @@ def test_one_photograph_is_one_in_all_sets_that_are_made_of_it(tmp_path):
     assert len(a) == 1 and a == b
     plain = made_scene(tmp_path / "plain") and training_sets.open_set(str(tmp_path / "plain"))
     np.testing.assert_array_equal(training_sets.photograph(plain), plain.image)
+    many = replace(plain, image=np.arange(len(plain)), photographs=())
+    np.testing.assert_array_equal(training_sets.photograph(many), many.image)
+    with pytest.raises(ValueError, match="names 1 photographs of 2 images"):
+        training_sets.joined([replace(plain, photographs=("a",))])
+    (tmp_path / "one" / "interest.txt").unlink()
+    assert training_sets.open_set(str(tmp_path / "one")).photographs == ("",)
 
 
 def test_a_list_of_images_that_no_builder_wrote_is_refused(tmp_path):

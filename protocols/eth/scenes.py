@@ -131,7 +131,7 @@ def _folders(root: Path) -> dict[str, Path]:
 def _part(folder: Path, part: str) -> Path:
     """Where a part of a scene lies, or would lie."""
     own = folder / part
-    scene = folder.resolve()
+    scene = folder.absolute()
     key = next((key for key in PUBLISHED if scene.name.lower().startswith(key)), None)
     if own.exists() or key is None:
         return own

@@ -43,7 +43,8 @@ def training_set(data: Path) -> Dataset | None:
 def _files(scene: Scene, image: Rows) -> Iterator[str]:
     """sha256 of the file of each image that has a number, ascending; "" where nothing tells it."""
     about = scene.folder / "dataset.json"
-    listed = json.loads(about.read_bytes()).get("images", []) if about.is_file() else []
+    told = about.is_file() and (scene.folder / "interest.txt").is_file()
+    listed = json.loads(about.read_bytes()).get("images", []) if told else []
     try:
         known = dict(enumerate(one["sha256"] for one in listed))
     except (LookupError, TypeError) as error:

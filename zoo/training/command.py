@@ -156,8 +156,7 @@ def _trained(run: Run, out: Path, bar: Progress, *, resume: bool, tensorboard: b
     seen: Seen | None = None
     with _interruptible() as stop:
         for seen in run_steps(run, out, resume=resume, stop=stop):
-            all_was_done = seen.step == steps and seen.loss is None  # and is in the log
-            if number() != 0 or all_was_done:
+            if number() != 0 or (seen.loss is None and _is_told(out, seen.step)):
                 continue
             if write is None:
                 write = open_log(out, upto=seen.step - 1, tensorboard=tensorboard)
@@ -168,6 +167,11 @@ def _trained(run: Run, out: Path, bar: Progress, *, resume: bool, tensorboard: b
             said = _line(run.recipe.name, seen, fpr95, speed)
             bar.update(task, completed=seen.step, description=said)
     return seen if seen is not None and seen.step == steps else None
+
+
+def _is_told(out: Path, step: int) -> bool:
+    """Whether the log has a step, and the held-out error after it: all was done before."""
+    return any(one.step == step and one.loss is not None for one in read_log(out)[-1:])
 
 
 def _line(name: str, seen: Seen, fpr95: float | None, speed: float) -> str:

@@ -4,6 +4,7 @@ All randomness of a step comes from the seed and the step's number, so there is 
 generator to keep, and the batch of the next step can be made while this one is computed.
 """
 
+import hashlib
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -140,7 +141,11 @@ def train(
     optimiser = optimiser_of(run)
     of = state.Trained(network, method, optimiser)
     origin = state.origin(
-        recipe, run.dataset.sha256, processes=together(), precision=str(run.precision)
+        recipe,
+        run.dataset.sha256,
+        held_out=hashlib.sha256(run.split.train.astype("<i8").tobytes()).hexdigest(),
+        processes=together(),
+        precision=str(run.precision),
     )
     first, before = state.load(out, of, origin=origin) if resume else (0, 0.0)
     validate_after = recipe.steps_per_epoch * max(1, recipe.epochs // VALIDATIONS)

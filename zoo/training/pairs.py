@@ -25,9 +25,10 @@ def random_pairs(
         n: pairs.
         seed: with the step, decides all.
         images: this share of the anchors is from so many images, drawn anew each step, so that
-            many negatives are from the anchor's own image: equally many of each, or all that it
-            shows and the rest from further images. A large image has its turn that much more
-            often, so points are drawn as often as images show them. None: from anywhere.
+            many negatives are from the anchor's own image: an equal portion of each, or all that
+            it shows and the rest from further images. All have the same chance at each turn, a
+            large one as many turns as it has portions, so that points are drawn about as often as
+            images show them. None: from anywhere.
         share: of the pairs, rounded.
 
     Raises:
@@ -158,7 +159,7 @@ def _from_few_images(
             f"anchors are to come from {images} images, but the training set is from {len(parts)}:"
             " ask for fewer (--set method.images=...), or leave that out"
         )
-    most = -(-near // images)
+    most = max(1, -(-near // images))
     portions = [-(-len(np.unique(point_at[part])) // most) for part in parts]
     turns = np.repeat(np.arange(len(parts)), portions)
 

@@ -97,7 +97,7 @@ class Augmentation(Strict):
 
 
 class Part(BaseModel):
-    """A name, and keyword arguments of the function or class that it stands for."""
+    """A name, and keyword arguments of the class that it stands for."""
 
     model_config = ConfigDict(extra="allow", frozen=True, ser_json_inf_nan="strings")
 
@@ -178,7 +178,8 @@ def read(spec: str, settings: Sequence[str] = (), data: Sequence[str] = ()) -> R
 def checked(table: Mapping[str, Any], source: object) -> Recipe:
     """A recipe from its table; every part of it is known and accepts its arguments.
 
-    Arguments that are left out stand in it, too: a default that changes later changes no recipe.
+    Arguments that are left out stand in it, too, so that what is kept of it stays what was trained
+    by, whatever becomes of a default.
 
     Raises:
         ValueError: otherwise; names the source and the key.
@@ -220,7 +221,7 @@ def find(kind: str, name: str) -> Any:
 
 
 def _kinds() -> dict[str, type]:
-    from zoo.backbones import Network  # torch takes its time, and recipes are listed without
+    from zoo.backbones import Network  # torch takes its time, and names are told without
     from zoo.training.method import Method
 
     return {"method": Method, "network": Network}

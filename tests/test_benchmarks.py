@@ -1,0 +1,67 @@
+"""What the benchmarks reckon themselves, beside what they measure."""
+
+import importlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from zoo.training.recipe import read
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.fixture
+def benchmark(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    return importlib.import_module
+
+
+def test_a_training_by_another_recipe_is_not_taken(benchmark, tmp_path):
+    is_trained = benchmark("short_training").is_trained
+    given = ["seed=3", "method.pairs=64"]
+    assert not is_trained("hardnet", tmp_path, given)
+    kept = json.loads(read("hardnet", given, ["scenes"]).model_dump_json())
+    (tmp_path / "model.onnx").touch()
+    for method in (kept["method"], {"name": "hardnet", "pairs": 64, "margin": 1.0}):  # an older one
+        (tmp_path / "recipe.json").write_text(json.dumps({**kept, "method": method}))
+        assert is_trained("hardnet", tmp_path, given)
+    with pytest.raises(FileExistsError, match="whose seed is 3, not 4"):
+        is_trained("hardnet", tmp_path, ["seed=4", "method.pairs=64"])
+    with pytest.raises(FileExistsError, match=r"whose method is .*64.*, not .*128"):
+        is_trained("hardnet", tmp_path, ["seed=3", "method.pairs=128"])
+
+
+def test_the_deviation_over_seeds_is_pooled(benchmark):
+    found = {"a": 1.0, "a, seed 1": 3.0, "b": 9.0, "c, odd": 5.0, "c, odd, seed 1": 5.0}
+    pooled = benchmark("training_data").deviation({k: {"map": v} for k, v in found.items()})
+    assert pooled == {"map": pytest.approx(1.0)}  # of variances 2 and 0, of one degree each
+
+
+@pytest.mark.parametrize(
+    ("measure", "gain", "said"),
+    [
+        ("Oxford", 1.0, "yes"),
+        ("Oxford", -1.0, "no, worse"),
+        ("FPR95 of held-out points", -1.0, "yes"),
+        ("FPR95 of held-out points", 1.0, "no, worse"),
+        ("Oxford", 0.0, "can't tell"),
+    ],
+)
+def test_answers_go_by_the_interval_and_the_measure(benchmark, measure, gain, said):
+    b = np.array([50.0, 51.0, 53.0])
+    a = b + gain + np.array([-0.01, 0.0, 0.01])
+    cells = benchmark("method_comparison").answer("new", "old", measure, a, b).split(" | ")
+    assert cells[-1].removesuffix(" |") == said
+    assert float(cells[2]) == pytest.approx(gain, abs=0.005)
+
+
+def test_all_methods_of_the_zoo_have_one_setting(benchmark):
+    module = benchmark("zoo_training")
+    for name in module.RECIPES:
+        recipe, *said = module.FROM.get(name, (name,))
+        told = [*said, *module.settings(read(recipe), 500_000, 0)]
+        whole = read(recipe, told, ["scenes"])
+        assert whole.steps == 480 and whole.optimiser.lr == 0.005
+        assert whole.optimiser.name == "adam" and whole.factor_at(479) < 0.01
