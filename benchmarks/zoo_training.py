@@ -84,7 +84,7 @@ def main() -> None:
     for folder in ("images", "places", "photographs", "out"):
         parser.add_argument(f"--{folder}", required=True, type=Path)
     parser.add_argument("--licence", required=True, help="of the weights, by that of the images")
-    parser.add_argument("--patches", type=int, default=500_000, help="with a gradient")
+    parser.add_argument("--patches", type=int, default=1_000_000, help="with a gradient")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     data = [*map(str, sets(given))]

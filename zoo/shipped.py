@@ -23,3 +23,8 @@ def _shipped(name: str, device: str) -> Descriptor:
 def adasample(device: str = "cpu") -> Descriptor:
     """AdaSample on L2-Net's network, trained the longest: the zoo's default."""
     return _shipped("adasample", device)
+
+
+def hardnet(device: str = "cpu") -> Descriptor:
+    """HardNet's loss on L2-Net's network, under the setting of all but the default."""
+    return _shipped("hardnet", device)
