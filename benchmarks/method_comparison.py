@@ -14,7 +14,6 @@ deviation over seeds.
 """
 
 import argparse
-import json
 import math
 import re
 from collections.abc import Sequence
@@ -23,10 +22,10 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 from short_training import trained_or_resumed
-from training_data import names, scores
+from training_data import names, remembered, scores
 from zoo_training import settings
 
-from harness import atomic, onnx_file
+from harness import onnx_file
 from zoo import card, handcrafted
 from zoo.training.recipe import read
 
@@ -51,13 +50,12 @@ def measured(name: str, seed: int, given: argparse.Namespace) -> dict[str, float
     recipe, *more = FROM.get(name, (name,))
     said = [*settings(read(recipe), given.patches, seed), *more]
     trained_or_resumed(recipe, out, given.data.split(","), said)
-    file = out / "scores.json"
-    kept = json.loads(file.read_text("utf-8")) if file.is_file() else {}
-    if [*kept] != [*names(given), LESS]:
-        kept = scores(onnx_file.open_model(out / "model.onnx", device="cpu"), given)
-        kept[LESS] = 100 * card.read(out / "card.json").curve[-1].fpr95
-        atomic.write_text(file, json.dumps(kept))
-    return kept
+
+    def measure() -> dict[str, float]:
+        found = scores(onnx_file.open_model(out / "model.onnx", device="cpu"), given)
+        return {**found, LESS: 100 * card.read(out / "card.json").curve[-1].fpr95}
+
+    return remembered(out / "scores.json", [*names(given), LESS], measure)
 
 
 def answer(better: str, worse: str, measure: str, a: Sequence[float], b: Sequence[float]) -> str:

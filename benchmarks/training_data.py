@@ -17,7 +17,7 @@ import argparse
 import json
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -152,15 +152,25 @@ def scores(model: Descriptor, given: argparse.Namespace) -> dict[str, float]:
     return dict(zip(names(given), found, strict=True))
 
 
-def measured(name: str, given: argparse.Namespace) -> dict[str, float]:
-    """Scores of a row, whose training is run where there is none."""
-    file = given.out / re.sub(r"\W+", "-", name) / "scores.json"
-    out = trained(name, ROWS[name], given)
+def remembered(
+    file: Path, columns: Sequence[str], measure: Callable[[], dict[str, float]]
+) -> dict[str, float]:
+    """The scores that a file keeps if they are of these names; else they are measured and kept."""
     kept = json.loads(file.read_text("utf-8")) if file.is_file() else {}
-    if [*kept] != names(given):
-        kept = scores(onnx_file.open_model(out / "model.onnx", device="cpu"), given)
+    if [*kept] != [*columns]:
+        kept = measure()
         atomic.write_text(file, json.dumps(kept))
     return kept
+
+
+def measured(name: str, given: argparse.Namespace) -> dict[str, float]:
+    """Scores of a row, whose training is run where there is none."""
+    out = trained(name, ROWS[name], given)
+
+    def measure() -> dict[str, float]:
+        return scores(onnx_file.open_model(out / "model.onnx", device="cpu"), given)
+
+    return remembered(out / "scores.json", names(given), measure)
 
 
 def deviation(found: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

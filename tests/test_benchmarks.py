@@ -65,3 +65,11 @@ def test_all_methods_of_the_zoo_have_one_setting(benchmark):
         whole = read(recipe, told, ["scenes"])
         assert whole.steps == 480 and whole.optimiser.lr == 0.005
         assert whole.optimiser.name == "adam" and whole.factor_at(479) < 0.01
+
+
+def test_scores_of_other_names_are_measured_again(benchmark, tmp_path):
+    remembered = benchmark("training_data").remembered
+    file = tmp_path / "scores.json"
+    assert remembered(file, ["a"], lambda: {"a": 1.0}) == {"a": 1.0}
+    assert remembered(file, ["a"], pytest.fail) == {"a": 1.0}
+    assert remembered(file, ["b"], lambda: {"b": 2.0}) == {"b": 2.0}
