@@ -22,10 +22,11 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 from short_training import trained_or_resumed
-from training_data import names, remembered, scores
+from training_data import names, remembered, scores, story, tests
 from zoo_training import settings
 
 from harness import onnx_file
+from harness.types import Protocol
 from zoo import card, handcrafted
 from zoo.training.recipe import read
 
@@ -44,18 +45,22 @@ FROM = {ANY: ("adasample", "method.lambda_=0", "method.class_size=2")}  # a reci
 LESS = "FPR95 of held-out points"  # the one measure of which less is better
 
 
-def measured(name: str, seed: int, given: argparse.Namespace) -> dict[str, float]:
+def measured(
+    name: str, seed: int, given: argparse.Namespace, by: Sequence[Protocol]
+) -> dict[str, float]:
     """The scores, in points, of a method trained with a seed."""
     out = given.out / re.sub(r"\W+", "-", f"{name}-{seed}")
     recipe, *more = FROM.get(name, (name,))
     said = [*settings(read(recipe), given.patches, seed), *more]
     trained_or_resumed(recipe, out, given.data.split(","), said)
 
-    def measure() -> dict[str, float]:
-        found = scores(onnx_file.open_model(out / "model.onnx", device="cpu"), given)
-        return {**found, LESS: 100 * card.read(out / "card.json").curve[-1].fpr95}
+    model = out / "model.onnx"
 
-    return remembered(out / "scores.json", [*names(given), LESS], measure)
+    def measure() -> dict[str, float]:
+        return scores(onnx_file.open_model(model, device="cpu"), by)
+
+    found = remembered(out / "scores.json", story(model, by), measure)
+    return {**found, LESS: 100 * card.read(out / "card.json").curve[-1].fpr95}
 
 
 def answer(better: str, worse: str, measure: str, a: Sequence[float], b: Sequence[float]) -> str:
@@ -84,14 +89,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--patches", type=int, default=100_000, help="with a gradient")
     given = parser.parse_args()
+    by = tests(given)
     found: dict[str, list[dict[str, float]]] = {name: [] for name in METHODS}
     for seed in range(given.seeds):
         for name in METHODS:
-            found[name].append(measured(name, seed, given))
+            found[name].append(measured(name, seed, given, by))
             print(name, seed, found[name][-1], flush=True)
-    measures = ("held-out sequences", "Oxford", given.mini.name, LESS)
+    measures = ("held-out sequences", "Oxford", names(by)[-1], LESS)
     columns = [*found[METHODS[0]][0]]
-    rootsift = {LESS: math.nan, **scores(handcrafted.rootsift(), given)}
+    rootsift = {LESS: math.nan, **scores(handcrafted.rootsift(), by)}
     values = {
         (name, one): [scored[one] for scored in found[name]] for name in METHODS for one in columns
     }

@@ -7,13 +7,15 @@ HardNet learns from patches of images that are moved, warped and relit at random
 build homography`), from regions that a detector finds in views of images (`views`), from scenes
 built from photographs, and from these together; a row's name says in what it differs from the row
 without a comma. Settings are those of `zoo_training.py`. It is tested on sequences of photographs
-that no set has seen (`held_out_sequences.py`), by which data may be chosen, and on what they may
-not be chosen by: Oxford with the regions of a folder and a set in HPatches' form. Rows that differ
+that are in no set (`held_out_sequences.py`; of another place, if photographs are of one, or rows
+that learn from that place have it easier), by which data may be chosen, and on what they may not be
+chosen by: Oxford with the regions of a folder and a set in HPatches' form. Rows that differ
 in the seed alone say what a difference is worth: their deviation, pooled, is the last row. Sets and
 trainings that are there already are taken as they are. The table stands in OUT/table.md.
 """
 
 import argparse
+import hashlib
 import json
 import re
 from collections import defaultdict
@@ -29,7 +31,7 @@ from zoo_training import OPTIONS, settings
 from harness import atomic, onnx_file
 from harness.evaluate import evaluate
 from harness.session import make_protocols, protocol_names
-from harness.types import Descriptor
+from harness.types import Descriptor, Protocol
 from protocols.homography.build import build as build_homography
 from protocols.homography.strengths import DEFAULT as STRENGTHS
 from protocols.oxford.reader import SIX
@@ -129,48 +131,57 @@ def trained(name: str, data: Data, given: argparse.Namespace) -> Path:
     return out
 
 
-def names(given: argparse.Namespace) -> list[str]:
-    """What is tested on: the held-out sequences, Oxford, each of its six, the set by its folder."""
-    return ["held-out sequences", "Oxford", *SIX, given.mini.name]
-
-
-def scores(model: Descriptor, given: argparse.Namespace) -> dict[str, float]:
-    """Matching mAP by `names`, in points."""
+def tests(given: argparse.Namespace) -> list[Protocol]:
+    """What is tested by: held-out sequences, Oxford on given regions, a set in HPatches' form."""
     few = {"features": FEATURES}
     asked: list[tuple[str, dict[str, Any]]] = [
         ("oxford", {"data": given.held_out, **few}),
         ("oxford", {"data": given.oxford, "frames": given.frames, **few}),
         ("hpatches/matching", {"data": given.mini}),
     ]
-    own, oxford, mini = (
-        next(evaluate(model, make_protocols(protocol_names(protocol), options)))
-        for protocol, options in asked
-    )
+    return [make_protocols(protocol_names(name), options)[0] for name, options in asked]
+
+
+def names(by: Sequence[Protocol]) -> list[str]:
+    """Of scores: the held-out sequences, Oxford, each of its six, the set in HPatches' form."""
+    return ["held-out sequences", "Oxford", *SIX, by[-1].dataset.name]
+
+
+def scores(model: Descriptor, by: Sequence[Protocol]) -> dict[str, float]:
+    """Matching mAP by `names`, in points."""
+    own, oxford, mini = (next(evaluate(model, [protocol])) for protocol in by)
     each = [oxford.scores[f"{one}/map"] for one in SIX]
     heads = [record.scores[record.protocol.headline] for record in (own, oxford, mini)]
     found = [100 * value for value in (*heads[:2], *each, heads[2])]
-    return dict(zip(names(given), found, strict=True))
+    return dict(zip(names(by), found, strict=True))
 
 
-def remembered(
-    file: Path, columns: Sequence[str], measure: Callable[[], dict[str, float]]
-) -> dict[str, float]:
-    """The scores that a file keeps if they are of these names; else they are measured and kept."""
+def story(model: Path, by: Sequence[Protocol]) -> str:
+    """What scores are of: sha256 of the model's file, and of what it is tested by."""
+    told = [hashlib.sha256(model.read_bytes()).hexdigest(), *names(by)]
+    told += [f"{one.name} {one.version} {one.dataset.sha256}" for one in by]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()
+
+
+def remembered(file: Path, story: str, measure: Callable[[], dict[str, float]]) -> dict[str, float]:
+    """The scores that a file keeps if they are of this story; else they are measured and kept."""
     kept = json.loads(file.read_text("utf-8")) if file.is_file() else {}
-    if [*kept] != [*columns]:
-        kept = measure()
+    if kept.get("story") != story:
+        kept = {"story": story, "scores": measure()}
         atomic.write_text(file, json.dumps(kept))
-    return kept
+    found: dict[str, float] = kept["scores"]
+    return found
 
 
-def measured(name: str, given: argparse.Namespace) -> dict[str, float]:
+def measured(name: str, given: argparse.Namespace, by: Sequence[Protocol]) -> dict[str, float]:
     """Scores of a row, whose training is run where there is none."""
     out = trained(name, ROWS[name], given)
+    model = out / "model.onnx"
 
     def measure() -> dict[str, float]:
-        return scores(onnx_file.open_model(out / "model.onnx", device="cpu"), given)
+        return scores(onnx_file.open_model(model, device="cpu"), by)
 
-    return remembered(out / "scores.json", names(given), measure)
+    return remembered(out / "scores.json", story(model, by), measure)
 
 
 def deviation(found: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
@@ -202,16 +213,17 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=40, help="of each image")
     parser.add_argument("--patches", type=int, default=100_000, help="trained on")
     given = parser.parse_args()
+    by = tests(given)
     found: dict[str, dict[str, float]] = {}
     for name in given.rows:
-        found[name] = measured(name, given)
+        found[name] = measured(name, given, by)
         print(row(name, found[name]), flush=True)
-    rows = [row("rootsift", scores(handcrafted.rootsift(), given))]
+    rows = [row("rootsift", scores(handcrafted.rootsift(), by))]
     rows += [row(name, each) for name, each in found.items()]
     if _several(found):
         rows.append(row("deviation over seeds", deviation(found)))
-    tests = names(given)
-    table = [f"| {RECIPE} on | {' | '.join(tests)} |", f"|---|{'---:|' * len(tests)}", *rows]
+    columns = names(by)
+    table = [f"| {RECIPE} on | {' | '.join(columns)} |", f"|---|{'---:|' * len(columns)}", *rows]
     (given.out / "table.md").write_text("\n".join(table) + "\n", "utf-8")
 
 

@@ -2,38 +2,55 @@
 
     python benchmarks/zoo_tables.py --results results
 
-writes RESULTS/zoo.md: the same records, the same bytes. Nothing is measured here.
+writes RESULTS/zoo.md and prints the table of the README: the same records, the same bytes. Nothing
+is measured here.
 """
 
 import argparse
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness import atomic, results
+from protocols.eth.matching import RATIO
 from protocols.oxford.reader import SIX
 from zoo import card as cards
 from zoo.shipped import FOLDER
 
-ROOTSIFT, TFEAT = BESIDE = ("rootsift", "tfeat.liberty")  # used today; a published network
+ROOTSIFT = "rootsift"
+BARS = (ROOTSIFT, "tfeat.liberty")  # used today; a published network
+BESIDE = (*BARS, "brief")
 HPATCHES = ("hpatches-mini", "hpatches-built-images", "hpatches-built-oxford")
 OXFORD = {
     "our Harris-Affine regions, 3,000 an image": ("oxford", "3000"),
     "VLFeat's regions, all": ("oxford-six+vlfeat_frames", "all"),
 }
 ETH = ("eth-sfm", "Fountain-P11+Herzjesu-P8@sift")
+SHORT = {  # what the README shows of a model
+    "`hpatches`, mini set": ("hpatches/matching", "hpatches-mini"),
+    "`hpatches`, built of Oxford's images": ("hpatches/matching", "hpatches-built-oxford"),
+    "`oxford`, our regions": ("oxford", "oxford", "3000"),
+    "`oxford`, VLFeat's regions": ("oxford", "oxford-six+vlfeat_frames", "all"),
+}
 COUNTED = {"points": "{:,.0f}", "observations": "{:,.0f}", "reprojection_error_px": "{:.3f}"}
 
-Board = Mapping[str, Mapping[str, float]]  # scores of a model, by its name
+OF_ETH = {  # column of the table: score, form
+    f"{place.partition('-')[0]}: {kind}": (f"{place}/{kind}", form)
+    for place in ETH[1].partition("@")[0].split("+")
+    for kind, form in COUNTED.items()
+}
+
+Board = Mapping[str, results.Record]  # by the model's name
 
 
 def board(records: Sequence[results.Record], protocol: str, data: str, split: str = "") -> Board:
-    """Scores by model, of whole records; of one split where a data set has several.
+    """Whole records by model, of one split where a data set has several.
 
     Of what the zoo ships only those of the very weights.
     """
     shipped = {file.stem: cards.read(file).weights for file in FOLDER.glob("*.json")}
     return {
-        one.model.name: one.scores
+        one.model.name: one
         for one in records
         if (one.protocol.name, one.data.name) == (protocol, data)
         and one.data.complete
@@ -45,7 +62,10 @@ def board(records: Sequence[results.Record], protocol: str, data: str, split: st
 def names(known: Board, by: str) -> list[str]:
     """What is beside the zoo, then what it ships, best first by a score."""
     zoo = [file.stem for file in FOLDER.glob("*.json") if file.stem in known]
-    return [*(one for one in BESIDE if one in known), *sorted(zoo, key=lambda n: -known[n][by])]
+    return [
+        *(one for one in BESIDE if one in known),
+        *sorted(zoo, key=lambda n: -known[n].scores[by]),
+    ]
 
 
 def table(columns: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str]:
@@ -53,7 +73,8 @@ def table(columns: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str
     yield f"| | {' | '.join(columns)} |"
     yield f"|---|{'---:|' * len(columns)}"
     for row in rows:
-        yield f"| {' | '.join(row)} |"
+        name, *cells = row
+        yield f"| {' | '.join([name, *(cell for _, cell in zip(columns, cells, strict=True))])} |"
     yield ""
 
 
@@ -68,26 +89,26 @@ def hpatches(records: Sequence[results.Record]) -> Iterator[str]:
 
     def rows() -> Iterator[list[str]]:
         for name in names(found[HPATCHES[0]], "matching/map"):
-            row = [name]
+            row = [name, found[HPATCHES[0]][name].model.size]
             for known in found.values():
-                maps = {one: 100 * known[one]["matching/map"] for one in known}
-                best = max(maps[one] for one in BESIDE if one in maps)
+                maps = {one: 100 * record.scores["matching/map"] for one, record in known.items()}
+                best = max(maps[one] for one in BARS if one in maps)
                 row.append(cell(maps[name], maps[name] > best) if name in maps else "—")
             yield row
 
     yield "## Matching mAP on sets in HPatches' form\n"
-    yield f"Bold: better than {' and '.join(BESIDE)}.\n"
-    yield from table(HPATCHES, rows())
+    yield f"Bold: better than {' and '.join(BARS)}.\n"
+    yield from table(["dim", *HPATCHES], rows())
 
 
 def oxford(title: str, known: Board) -> Iterator[str]:
     """Matching on Oxford, the mean over its six and each."""
     columns = {"map": "map", **{one: f"{one}/map" for one in SIX}}
-    base = known[ROOTSIFT]
+    base = known[ROOTSIFT].scores
 
     def rows() -> Iterator[list[str]]:
         for name in names(known, "map"):
-            own = known[name]
+            own = known[name].scores
             cells = [cell(100 * own[key], own[key] > base[key]) for key in columns.values()]
             yield [name, f"{own['map'] / base['map']:.3f}", *cells]
 
@@ -98,24 +119,55 @@ def oxford(title: str, known: Board) -> Iterator[str]:
 
 def eth(known: Board) -> Iterator[str]:
     """What is reconstructed of two places, and how exactly."""
-    places = ETH[1].partition("@")[0].split("+")
-    base = known[ROOTSIFT]
+    base = known[ROOTSIFT].scores
 
     def rows() -> Iterator[list[str]]:
         for name in names(known, "total/observations"):
-            row = [name]
-            for key, form in (
-                (f"{p}/{kind}", form) for p in places for kind, form in COUNTED.items()
-            ):
-                gain = known[name][key] - base[key]
-                row.append(
-                    cell(known[name][key], (-gain if key.endswith("px") else gain) > 0, form)
-                )
+            own, row = known[name].scores, [name]
+            for key, form in OF_ETH.values():
+                gain = own[key] - base[key]
+                row.append(cell(own[key], (-gain if key.endswith("px") else gain) > 0, form))
             yield row
 
     yield "## Structure from motion, on the keypoints of COLMAP's SIFT\n"
     yield f"Bold: better than {ROOTSIFT}: more points and observations, a smaller error.\n"
-    yield from table([f"{p.partition('-')[0]}: {kind}" for p in places for kind in COUNTED], rows())
+    yield from table([*OF_ETH], rows())
+
+
+def by_ratio(records: Sequence[results.Record]) -> Iterator[str]:
+    """The same by the ratio of matching, of models that have records of more than one."""
+    ratios = {RATIO: "eth"}
+    for one in records:
+        if found := re.fullmatch(r"eth\+ratio-([\d.]+)", one.protocol.name):
+            ratios[float(found[1])] = found[0]
+    if len(ratios) == 1:
+        return
+    boards = {ratio: board(records, ratios[ratio], *ETH) for ratio in sorted(ratios)}
+
+    def rows() -> Iterator[list[str]]:
+        for name in names(boards[RATIO], "total/observations"):
+            of_model = {
+                ratio: known[name].scores for ratio, known in boards.items() if name in known
+            }
+            for ratio, own in of_model.items() if len(of_model) > 1 else ():
+                cells = [form.format(own[key]) for key, form in OF_ETH.values()]
+                yield [name, f"{ratio:g}", *cells]
+
+    yield "## Structure from motion, by the ratio up to which nearest vectors match\n"
+    yield from table(["ratio", *OF_ETH], rows())
+
+
+def short(records: Sequence[results.Record]) -> str:
+    """Matching mAP on four benchmarks, a row for each model."""
+    boards = [board(records, *where) for where in SHORT.values()]
+    keys = ["matching/map", "matching/map", "map", "map"]
+
+    def rows() -> Iterator[list[str]]:
+        for name in names(boards[0], keys[0]):
+            found = [f"{100 * b[name].scores[k]:.1f}" for b, k in zip(boards, keys, strict=True)]
+            yield [f"`{name}`", boards[0][name].model.size, *found]
+
+    return "\n".join(table(["dim", *SHORT], rows()))
 
 
 def text(records: Sequence[results.Record]) -> str:
@@ -127,16 +179,18 @@ def text(records: Sequence[results.Record]) -> str:
     ]
     for title, where in OXFORD.items():
         lines += oxford(title, board(records, "oxford", *where))
-    lines += eth(board(records, "eth", *ETH))
+    lines += [*eth(board(records, "eth", *ETH)), *by_ratio(records)]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def main() -> None:
-    """Read the records, write the tables."""
+    """Read the records, write the tables, print the short one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", required=True, type=Path)
     folder = parser.parse_args().results
-    atomic.write_text(folder / "zoo.md", text(results.load(folder)))
+    records = results.load(folder)
+    atomic.write_text(folder / "zoo.md", text(records))
+    print(short(records))
 
 
 if __name__ == "__main__":

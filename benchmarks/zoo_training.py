@@ -44,6 +44,7 @@ ALIKE = (
 OPTIONS = {
     "pairs": BATCH // 2, "patches": BATCH, "in_order": BATCH // 4, "at_random": BATCH // 4,
     "images": 3, "share": 1.0,  # where negatives come from
+    "e2": BATCH / 2 / 128,  # a sum that doesn't grow with the batch, as L2-Net's others do: for 128
     "class_size": 4, "turn": 0.0,  # of a point, where a method looks at several; copies fill up
 }  # fmt: skip
 

@@ -7,7 +7,6 @@ here, so that what is not a plain file or folder inside the new folder can't com
 import errno
 import gzip
 import hashlib
-import re
 import stat
 import struct
 import tarfile
@@ -160,7 +159,7 @@ def _parts(name: str) -> list[str]:
         name.startswith("/")
         or ".." in parts
         or "\\" in name
-        or re.match("[A-Za-z]:", name)
+        or ":" in name  # a drive, or a stream of a file, on Windows
         or any(ord(letter) < 32 for letter in name)
         or len(name) > LONGEST
         or any(len(part.encode(errors="surrogateescape")) > 255 for part in parts)

@@ -1,5 +1,6 @@
 """Files and folders that are either whole or not there."""
 
+import os
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -28,14 +29,35 @@ def write_text(file: Path, text: str) -> None:
         stream.write(text.encode())
 
 
+def must_be_free(folder: Path) -> None:
+    """Refuse, before any work, a folder that `placing` could not put in its place.
+
+    Raises:
+        FileExistsError: if there is something in it, or a file in its place.
+        OSError: if a disk is mounted there, or nothing can be written above it.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileExistsError(
+            f"{folder} is there already, and no empty folder: remove it, or give another"
+        )
+    place = folder.resolve()
+    if place.is_mount():
+        raise OSError(f"{folder} is where a disk is mounted: give a new folder in it")
+    above = next(one for one in place.parents if one.exists())
+    if not (above.is_dir() and os.access(above, os.W_OK)):
+        raise OSError(f"{folder} can't be made: {above} is no folder that can be written to")
+
+
 @contextmanager
 def placing(folder: Path) -> Iterator[Path]:
     """A folder to fill; it takes the place of `folder` only when the block ends without error.
 
+    Ask `must_be_free` before long work.
+
     Raises:
-        OSError: if there is something in `folder`.
+        OSError: if there is something in `folder` at the end.
     """
-    folder = folder.absolute()
+    folder = folder.resolve()  # of a link, what it leads to
     unfinished = folder.with_name(f".{folder.name}.unfinished-{uuid.uuid4().hex[:8]}")
     unfinished.mkdir(parents=True)
     try:

@@ -72,7 +72,8 @@ def main() -> None:
     except SystemExit as stop:
         if stop.code == INTERRUPTED:
             print(
-                "harness: stopped; what was done is kept: run it again, a training by --resume",
+                "harness: stopped; run it again: it goes on from what is kept, a training by"
+                " --resume",
                 file=sys.stderr,
             )
         raise

@@ -74,9 +74,9 @@ def _onnx() -> Iterator[str]:
 
 
 def _torch() -> Iterator[str]:
-    import torch
+    from harness.plugins import cuda_works
 
-    yield f"torch computes on {'cuda and cpu' if torch.cuda.is_available() else 'cpu'}"
+    yield f"torch computes on {'cuda and cpu' if cuda_works() else 'cpu'}"
 
 
 def _places() -> Iterator[str]:

@@ -15,7 +15,7 @@ import torch
 from filelock import FileLock
 from torch import nn
 
-from harness import atomic, home, onnx_check, onnx_file, onnx_precision
+from harness import atomic, home, onnx_check, onnx_file, onnx_precision, registry
 from harness.types import Descriptor, Patches
 
 OPSET = 18
@@ -84,7 +84,7 @@ def through_onnx(descriptor: Descriptor, *, device: str = "cpu") -> Descriptor:
     """The same descriptor, its vectors computed by ONNX Runtime in the graph of its network.
 
     The graph is exported once, and kept in the cache of the harness by weights, code and facts of
-    the descriptor and by versions of the libraries that make graphs.
+    the descriptor, by the code that exports it, and by versions of the libraries that make graphs.
 
     Args:
         descriptor: one with network, weights and code.
@@ -100,7 +100,9 @@ def through_onnx(descriptor: Descriptor, *, device: str = "cpu") -> Descriptor:
             " that of others"
         )
     made_by = {name: version(name) for name in LIBRARIES}
-    origin = {**_facts(descriptor), **made_by, "code": descriptor.code}
+    both = f"{descriptor.code} {registry.code_sha256(__name__)}"
+    code = hashlib.sha256(both.encode()).hexdigest()
+    origin = {**_facts(descriptor), **made_by, "code": code}
     key = hashlib.sha256(json.dumps(origin, sort_keys=True).encode()).hexdigest()
     file = home.cache("onnx", f"{key}.onnx")
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -111,6 +113,7 @@ def through_onnx(descriptor: Descriptor, *, device: str = "cpu") -> Descriptor:
     return replace(
         descriptor,
         describe=opened.describe,
+        code=code,
         libraries=tuple(sorted({*opened.libraries, *LIBRARIES})),
         provider=opened.provider,
     )

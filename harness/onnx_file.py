@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import hashlib
 import json
+import logging
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ import numpy as np
 from harness import registry
 from harness.distances import DISTANCES, HAMMING, L2, Distance
 from harness.types import Descriptor, Patches, Vectors
+
+log = logging.getLogger(__name__)
 
 PREFIX = "onnx:"  # of names, so that no record of another model is taken for a file's
 CUDA = "CUDAExecutionProvider"
@@ -112,9 +115,10 @@ def _session(contents: bytes, file: Path, device: str) -> Any:
     if device == "cuda" or (device == "auto" and has_nvidia_driver()):
         try:
             return _cuda_session(contents, file)
-        except RuntimeError:
+        except RuntimeError as error:
             if device == "cuda":
                 raise
+            log.warning("%s; it computes on the CPU instead", error)
     try:
         return onnxruntime.InferenceSession(contents, providers=["CPUExecutionProvider"])
     except Exception as error:  # ONNX Runtime has a class of its own for each kind of failure

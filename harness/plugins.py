@@ -20,6 +20,7 @@ from harness.distances import HAMMING, L2
 from harness.errors import FAILURES
 from harness.types import Descriptor
 from harness.vector_folder import VectorFolder
+from harness.weights import NotHere
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +85,7 @@ def _installed(name: str, device: str) -> Descriptor:
         raise ValueError(
             f"{origin} calls itself {made.name!r}; entry point and Descriptor must bear one name"
         )
-    return replace(made, code=registry.code_sha256(maker.__module__))
+    return replace(made, code=made.code or registry.code_sha256(maker.__module__))
 
 
 def _made(maker: Callable[..., Any], device: str, origin: str) -> Descriptor:
@@ -94,6 +95,8 @@ def _made(maker: Callable[..., Any], device: str, origin: str) -> Descriptor:
             try:
                 return _made(maker, "cuda", origin)
             except RuntimeError as error:  # what works for PyTorch may not for ONNX Runtime
+                if isinstance(error.__cause__, NotHere):  # nor would it elsewhere
+                    raise
                 log.warning("%s; it computes on the CPU instead", error)
         options["device"] = "cpu" if device == "auto" else device
     try:

@@ -54,14 +54,14 @@ def load(kind: str, name: str) -> Any:
         ) from error
 
 
-def code_sha256(module: str) -> str:
-    """Over the source of a module and of all that it imports from its package and the harness.
+def code_sha256(*modules: str) -> str:
+    """Over the source of modules and of all that they import from their packages and the harness.
 
     It is part of the key of cached vectors: an edited descriptor is computed again.
     """
-    own = {module.partition(".")[0], "harness"}
+    own = {"harness", *(module.partition(".")[0] for module in modules)}
     found: dict[str, bytes] = {}
-    waiting = [module]
+    waiting = [*modules]
     while waiting:
         name = waiting.pop()
         if name in found or name.partition(".")[0] not in own:
@@ -72,8 +72,9 @@ def code_sha256(module: str) -> str:
         found[name] = file.read_bytes()
         if file.suffix == ".py":
             waiting += _imported(found[name], name)
-    if module not in found:
-        raise ImportError(f"{module} has no file whose contents could tell its versions apart")
+    for module in modules:
+        if module not in found:
+            raise ImportError(f"{module} has no file whose contents could tell its versions apart")
     digest = hashlib.sha256()
     for name in sorted(found):
         digest.update(name.encode() + b"\0" + found[name] + b"\0")
@@ -118,7 +119,7 @@ def _file(module: str) -> Path | None:
     else:
         try:
             spec = importlib.util.find_spec(module)
-        except (ImportError, ValueError):  # "package.name": a name in it, not a module
+        except FAILURES:  # "package.name": a name in it, or what can't be imported here
             return None
         file = spec.origin if spec else None
     return Path(file) if file and Path(file).is_file() else None

@@ -37,6 +37,11 @@ class ModelFacts(_Part):
     code: str  # sha256 of the source that makes the vectors
     fingerprint: str  # sha256 of the vectors of some made-up patches
 
+    @property
+    def size(self) -> str:
+        """Of a vector, as tables show it: "128", or "256 bits"."""
+        return f"{self.dim}{' bits' if self.distance == 'hamming' else ''}"
+
 
 class ProtocolFacts(_Part):
     """By which definition."""
@@ -44,6 +49,7 @@ class ProtocolFacts(_Part):
     name: str
     version: int
     headline: str
+    libraries: list[str] = []  # whose version may change a score; the environment has it
     # Of scores that are no fractions, by the last part of their names.
     quantities: dict[str, Quantity] = Field(default={}, exclude_if=lambda found: not found)
 
@@ -124,6 +130,7 @@ def record(
             version=protocol.version,
             headline=protocol.headline,
             quantities=dict(protocol.quantities),
+            libraries=sorted(protocol.libraries),
         ),
         data=DataFacts(
             name=dataset.name,
@@ -193,10 +200,25 @@ def place(root: Path, one: Record) -> Path:
     Raises:
         ValueError: as `folder_of` does.
     """
-    family, *task = one.protocol.name.split("/")
-    folder = folder_of(root, family, one.data.name, one.data.split, *task)
-    name = re.sub(r"[^\w.+-]", "_", one.model.name)  # "mine:fast" is no file name everywhere
+    return _file(root, one.protocol.name, one.data.name, one.data.split, one.model.name)
+
+
+def _file(root: Path, protocol: str, data: str, split: str, model: str) -> Path:
+    family, *task = protocol.split("/")
+    folder = folder_of(root, family, data, split, *task)
+    name = re.sub(r"[^\w.+-]", "_", model)  # "mine:fast" is no file name everywhere
     return folder / f"{name}.json"
+
+
+def must_be_free(root: Path, model: "Model", protocol: Protocol) -> None:
+    """Refuse, before any work, an evaluation whose record would take the place of another's.
+
+    Raises:
+        ValueError: as `save` does.
+    """
+    data = protocol.dataset
+    file = _file(root, protocol.name, data.name, data.split, model.name)
+    _must_be_alike(file, model.name, data.sha256, model.weights)
 
 
 def to_json(one: Record) -> str:
@@ -208,24 +230,30 @@ def save(root: Path, one: Record) -> Path:
     """Write one record in place of an older one; the same record writes the same bytes.
 
     Raises:
-        ValueError: if the file holds the record of another model, or of other data of this name.
+        ValueError: if the file holds the record of another model, of other weights, or of other
+            data of this name.
     """
     file = place(root, one)
+    _must_be_alike(file, one.model.name, one.data.sha256, one.model.weights)
+    atomic.write_text(file, to_json(one))
+    return file
+
+
+def _must_be_alike(file: Path, model: str, data: str, weights: str | None) -> None:
     try:
         older = read(file)
     except (FileNotFoundError, ValueError):  # of an older form: it is out of date anyhow
-        older = one
+        return
     for what, its, mine in (
-        ("model", older.model.name, one.model.name),
-        ("contents of the data", older.data.sha256[:12], one.data.sha256[:12]),
+        ("model", older.model.name, model),
+        ("contents of the data", older.data.sha256[:12], data[:12]),
+        ("weights", (older.model.weights or "none")[:12], (weights or "none")[:12]),
     ):
         if its != mine:
             raise ValueError(
                 f"{file} is a record of other {what} ({its}; this is {mine}): choose another"
                 " --results, or remove it"
             )
-    atomic.write_text(file, to_json(one))
-    return file
 
 
 def save_run(file: Path, facts: Mapping[str, object]) -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 
 from rich.console import Console
@@ -46,6 +47,8 @@ def evaluate(
     loaded = _loaded(models, device)
     _must_hold_records(folder)
     protocols = make_protocols(names, given)
+    for model, protocol in product(loaded, protocols):
+        results.must_be_free(folder, model, protocol)
     cache = VectorCache(home.cache("vectors"))
     records: list[Record] = []
     for model in loaded:
@@ -77,8 +80,7 @@ def export(
     models: Sequence[str], name: str, given: Options, out: Path, device: str, batch_size: int | None
 ) -> None:
     """Write the vectors of a protocol's patches in the official CSV form; `out` appears whole."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise FileExistsError(f"{out} is not an empty folder: remove it, or choose another --out")
+    atomic.must_be_free(out)
     model = _one_model("vectors of one model are written at a time", models, device)
     dataset = make_protocols(protocol_names(name)[:1], given)[0].dataset
     with (

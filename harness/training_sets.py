@@ -83,7 +83,7 @@ def photograph(dataset: Dataset) -> Rows:
 
 
 def _folder(spec: str) -> Path:
-    folder = Path(spec) if Path(spec).is_dir() else datasets.path(spec)
+    folder = Path(spec) if spec and Path(spec).is_dir() else datasets.path(spec)
     if folder is None:
         raise FileNotFoundError(f"{spec} is not here: harness data fetch {spec}")
     return folder

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filelock import FileLock
+
 from harness import atomic, home
 from harness.copies import Copy, Refused, check, digest
 
@@ -187,9 +189,12 @@ def _store(file: Path, row: Weights) -> None:
     metadata = {"source": row.name, "file": row.file, "sha256": row.sha256, "licence": row.licence}
     contents = safetensors.torch.save(tensors(file), metadata)
     stored = _place(row)
-    with atomic.writing(stored) as stream:
-        stream.write(contents)
-    atomic.write_text(_note(stored), hashlib.sha256(contents).hexdigest())
+    stored.parent.mkdir(parents=True, exist_ok=True)
+    # Keys of metadata come in any order: of two processes, one's note would not be the other's.
+    with FileLock(stored.with_suffix(".lock")):
+        with atomic.writing(stored) as stream:
+            stream.write(contents)
+        atomic.write_text(_note(stored), hashlib.sha256(contents).hexdigest())
 
 
 def _reason(error: Exception) -> str:

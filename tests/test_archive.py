@@ -137,6 +137,8 @@ def test_a_folder_that_is_there_is_left_alone(unpacked, tmp_path):
         "a\\..\\b",
         "C:/a",
         "c:a",
+        "a/C:b",
+        "a:stream",
         "a\nb",
         "x" * 300,
     ],

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from toy import toy_dataset, toy_protocol
 
 from zoo.training.recipe import read
 
@@ -59,17 +60,41 @@ def test_answers_go_by_the_interval_and_the_measure(benchmark, measure, gain, sa
 
 def test_all_methods_of_the_zoo_have_one_setting(benchmark):
     module = benchmark("zoo_training")
+    taken = set()
     for name in module.RECIPES:
         recipe, *said = module.FROM.get(name, (name,))
         told = [*said, *module.settings(read(recipe), 500_000, 0)]
         whole = read(recipe, told, ["scenes"])
         assert whole.steps == 480 and whole.optimiser.lr == 0.005
         assert whole.optimiser.name == "adam" and whole.factor_at(479) < 0.01
+        assert whole.optimiser.weight_decay == 0 and whole.augmentation.dihedral
+        method = dict(whole.method.options)
+        pairs = method.get("pairs", method.get("in_order", 0) + method.get("at_random", 0))
+        assert method.get("patches", 2 * pairs) == module.BATCH
+        assert {k: method[k] for k in method if k in module.OPTIONS} == {
+            k: v for k, v in module.OPTIONS.items() if k in method
+        }
+        taken |= set(method)
+    assert taken >= set(module.OPTIONS)
 
 
-def test_scores_of_other_names_are_measured_again(benchmark, tmp_path):
+def test_scores_of_another_story_are_measured_again(benchmark, tmp_path):
     remembered = benchmark("training_data").remembered
     file = tmp_path / "scores.json"
-    assert remembered(file, ["a"], lambda: {"a": 1.0}) == {"a": 1.0}
-    assert remembered(file, ["a"], pytest.fail) == {"a": 1.0}
-    assert remembered(file, ["b"], lambda: {"b": 2.0}) == {"b": 2.0}
+    assert remembered(file, "one", lambda: {"a": 1.0}) == {"a": 1.0}
+    assert remembered(file, "one", pytest.fail) == {"a": 1.0}
+    assert remembered(file, "other", lambda: {"a": 2.0}) == {"a": 2.0}
+
+
+def test_a_story_is_of_the_model_the_data_and_the_definition(benchmark, tmp_path):
+    story = benchmark("training_data").story
+    (tmp_path / "a").write_bytes(b"a")
+    (tmp_path / "b").write_bytes(b"b")
+    by = [toy_protocol()]
+    told = {
+        story(tmp_path / "a", by),
+        story(tmp_path / "b", by),
+        story(tmp_path / "a", [toy_protocol(version=2)]),
+        story(tmp_path / "a", [toy_protocol(dataset=toy_dataset(truth="other"))]),
+    }
+    assert len(told) == 4 and story(tmp_path / "a", by) in told

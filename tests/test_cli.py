@@ -225,7 +225,7 @@ def test_after_ctrl_c_what_was_described_is_not_described_again(small, tmp_path)
         first.send_signal(signal.SIGINT)
         _, said = first.communicate()
     assert first.returncode == 130
-    assert b"harness: stopped; what was done is kept: run it again, a training by --resume" in said
+    assert b"harness: stopped; run it again: it goes on from what is kept" in said
     assert b"Traceback" not in said
 
     begun = log.read_text().split()
@@ -315,7 +315,7 @@ def test_vectors_are_not_written_among_other_files(run, small, tmp_path):
     assert describe(run, small, folder)[0] == 0  # empty, so nothing is lost
     status, _, err = describe(run, small, folder, model="sift")
     assert status == 2
-    assert "is not an empty folder: remove it, or choose another" in err
+    assert "is there already, and no empty folder: remove it" in err
     assert json.loads((folder / "descriptor.json").read_text())["name"] == "pixels"
 
 

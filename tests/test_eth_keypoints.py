@@ -1,3 +1,4 @@
+import shutil
 import sqlite3
 from contextlib import closing
 
@@ -5,6 +6,7 @@ import numpy as np
 import pycolmap
 import pytest
 
+from protocols.colmap.keypoints import copy
 from protocols.eth import keypoints
 from protocols.eth.files import write_keypoints
 from protocols.hpatches.png import encode
@@ -158,3 +160,20 @@ def test_keypoints_that_are_none_are_refused(tmp_path, table, message):
 def test_an_image_of_one_grey_has_no_keypoints(tmp_path):
     (tmp_path / "a.png").write_bytes(encode(np.full((90, 90), 128, np.uint8), compress=True))
     assert len(found(tmp_path, "a.png")) == 0
+
+
+def test_what_stands_only_in_the_log_of_a_database_is_copied(tmp_path):
+    (tmp_path / "left").mkdir()
+    with closing(sqlite3.connect(tmp_path / "a.db")) as opened:
+        opened.execute("PRAGMA journal_mode=WAL")
+        opened.execute("CREATE TABLE images (name)")
+        opened.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        opened.execute("INSERT INTO images VALUES ('0000.png')")
+        opened.commit()
+        for file in tmp_path.glob("a.db*"):  # as another process that is at work leaves them
+            shutil.copy(file, tmp_path / "left")
+    copy(tmp_path / "left/a.db", tmp_path / "b.db")
+    for name, there in (("b.db", 1), ("left/a.db", 0)):
+        address = f"{(tmp_path / name).as_uri()}?immutable=1"
+        with closing(sqlite3.connect(address, uri=True)) as opened:
+            assert len(opened.execute("SELECT name FROM images").fetchall()) == there

@@ -13,7 +13,7 @@ from protocols.eth.matching import LEAST, Axes, axes, match
 every = pytest.mark.parametrize("distance", DISTANCES.values(), ids=lambda d: d.name)
 
 
-def twin(a, b, distance, least=LEAST):
+def twin(a, b, distance, least=LEAST, ratio=0.8):
     """The definition, row by row."""
     if distance is HAMMING:
         a, b = (np.unpackbits(v, axis=1).astype(np.float32) for v in (a, b))
@@ -26,14 +26,14 @@ def twin(a, b, distance, least=LEAST):
         order = np.argsort(squares[row], kind="stable")
         first = np.sqrt(squares[row, order[0]])
         second = np.sqrt(squares[row, order[1]]) if m > 1 else np.inf
-        near = second > 0 and first <= 0.8 * second
+        near = second > 0 and first <= ratio * second
         if near and squares[:, order[0]].argmin() == row:
             found.append((row, order[0]))
     return found if len(found) >= least else []
 
 
-def matched(a, b, distance):
-    return [tuple(pair) for pair in match(a, b, axes([a, b], distance)).tolist()]
+def matched(a, b, distance, **options):
+    return [tuple(pair) for pair in match(a, b, axes([a, b], distance), **options).tolist()]
 
 
 def alike(distance, n=80, m=90, dim=32, noise=0.4, seed=0):
@@ -56,6 +56,14 @@ def test_matches_are_those_of_the_definition(distance):
     found = matched(a, b, distance)
     assert found == twin(a, b, distance)
     assert len(found) > 20
+
+
+@every
+def test_a_larger_ratio_matches_more(distance):
+    a, b = alike(distance)
+    found = [matched(a, b, distance, ratio=ratio) for ratio in (0.6, 0.9, 1.0)]
+    assert found == [twin(a, b, distance, ratio=ratio) for ratio in (0.6, 0.9, 1.0)]
+    assert set(found[0]) < set(found[1]) < set(found[2])
 
 
 @every
@@ -102,7 +110,9 @@ def test_ties_are_decided_as_defined(data):
     a, b = (data.draw(hnp.arrays(np.float32, (rows, dim), elements=few_values)) for rows in (n, m))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(matching, "LEAST", 1)
-        assert matched(a, b, L2) == twin(a, b, L2, least=1)
+        for ratio in (0.8, 1.0):
+            found = matched(a, b, L2, ratio=ratio)
+            assert found == twin(a, b, L2, least=1, ratio=ratio)
 
 
 @settings(max_examples=30, deadline=None)

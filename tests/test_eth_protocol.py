@@ -131,6 +131,18 @@ def test_repeats_are_runs_with_other_seeds_and_scores_are_their_means(folder, mo
     assert f"{SCENE}/reprojection_error_px" not in found.values  # one run has none
 
 
+def test_another_ratio_matches_more_or_less_under_a_name_of_its_own(folder):
+    counts = []
+    for ratio in (0.5, 0.8, 1.0):
+        protocol = eth(data=folder, ratio=ratio)
+        assert protocol.name == ("eth" if ratio == 0.8 else f"eth+ratio-{ratio}")
+        rng, vectors = np.random.default_rng(0), by_point(protocol)
+        noisy = vectors + 0.6 * rng.normal(size=vectors.shape).astype(np.float32)
+        counts.append(scores(protocol, noisy).scenes[SCENE]["matches"])
+    assert counts == sorted(set(counts))
+    assert eth(data=folder, ratio=0.7, repeats=2).name == "eth+ratio-0.7+2-runs"
+
+
 def test_one_run_has_no_interval(folder):
     protocol = eth(data=folder)
     assert protocol.name == "eth"
@@ -258,6 +270,8 @@ def test_only_whole_scenes_with_official_files_are_called_eth(folder, monkeypatc
         ({"extent": 0.0}, ValueError, "an extent above 0"),
         ({"smoothing": -1.0}, ValueError, "no smoothing below 0"),
         ({"repeats": 0}, ValueError, "repeats from 1 on"),
+        ({"ratio": 0.0}, ValueError, "ratio 0.0: above 0 is wanted"),
+        ({"ratio": 1.1}, ValueError, "ratio 1.1: .*at most 1"),
         ({"keypoints": "database"}, ValueError, "database.db is not there.*--set keypoints=sift"),
     ],
 )

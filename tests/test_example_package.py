@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from harness import plugins
@@ -55,6 +56,12 @@ def test_the_example_package_is_found_and_keeps_every_law(installed):
 
 def test_the_example_package_leaves_our_own_descriptors_in_place(installed):
     assert installed[1] == "constant"
+
+
+@pytest.mark.parametrize("side", [16, 33, 65])
+def test_a_flat_patch_is_the_zero_vector_of_the_example_at_any_size(side):
+    describe = plugins.model(f"{EXAMPLES / 'plugin_file.py'}:shrunk").describe
+    assert not describe(np.full((1, side, side), 100, np.uint8)).any()
 
 
 @pytest.mark.parametrize("name", ["shrunk", "brighter", "maker"])

@@ -302,7 +302,7 @@ def test_points_at_one_place_of_two_images_are_no_match(tmp_path):
 def test_a_folder_with_something_in_it_is_left_alone(images, tmp_path, there):
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / there).write_text("mine")
-    with pytest.raises(FileExistsError, match="give another folder, or remove it"):
+    with pytest.raises(FileExistsError, match="remove it, or give another"):
         build(images, tmp_path / "set")
     assert files(tmp_path / "set") == {there: b"mine"}
 

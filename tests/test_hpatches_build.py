@@ -214,7 +214,7 @@ def test_an_interrupted_build_leaves_nothing(tmp_path):
 
 
 def test_a_finished_set_is_not_written_over(built):
-    with pytest.raises(FileExistsError, match="is a finished set"):
+    with pytest.raises(FileExistsError, match="is there already"):
         build(built.folder.parent / "images", built.folder)
 
 

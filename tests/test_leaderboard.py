@@ -96,6 +96,20 @@ def test_another_environment_in_one_row_is_an_error():
         leaderboard.boards([one, two.model_copy(update={"environment": provider})])
 
 
+def test_other_versions_of_what_a_protocol_scores_by_are_an_error():
+    records = []
+    for name, version in (("a", "3.13"), ("b", "4.2")):
+        (record,) = measured(name)
+        protocol = record.protocol.model_copy(update={"libraries": ["judge"]})
+        versions = {**record.environment.libraries, "judge": version, "own": version}
+        environment = record.environment.model_copy(update={"libraries": versions})
+        records.append(record.model_copy(update={"protocol": protocol, "environment": environment}))
+    with pytest.raises(ValueError, match=r"version of judge is 4\.2 and 3\.13"):
+        leaderboard.boards(records)
+    same = records[0].model_copy(update={"model": records[1].model})
+    assert len(board(records[0], same).rows) == 2
+
+
 def test_a_board_that_mixes_does_not_stop_the_others(tmp_path):
     good = dataclasses.replace(toy_dataset(), name="good")
     for record in (*measured("a"), *measured("c", dataset=good)):
@@ -220,6 +234,7 @@ def test_a_score_of_one_word_has_its_place_below_the_headline():
 def test_the_interval_of_a_quantity_is_shown_like_it():
     (record,) = [counted("few", total_points=14722.0)]
     ends = record.model_copy(update={"intervals": {"total/points": (14700.0, 14750.5)}})
+    assert "In brackets the middle 95 % of runs.\n" in leaderboard.to_markdown(board(ends))
     assert "14,722 [14,700, 14,750]" in leaderboard.to_markdown(board(ends))
 
 

@@ -360,12 +360,14 @@ def test_map_is_of_six_sequences_and_map8_of_eight():
     vectors[12 * wrong + 2 : 12 * wrong + 12] = np.tile(np.eye(2)[::-1], (5, 1))
     dataset = Dataset("made", "all", (), np.arange(96), np.arange(96))
     described = Descriptions(dataset, vectors, L2)
-    scores = evaluation._score(Oxford(dataset, planes), described, "greedy")
+    scores = evaluation._score(Oxford(dataset, planes, published=True), described, "greedy")
     assert scores.values["map"] == scores.values["graf/map"] == 1
     assert scores.values["bark/map"] == 0 and scores.values["map8"] == 7 / 8
     assert scores.intervals["map8"][0] < 7 / 8 < scores.intervals["map8"][1]
     assert scores.scenes["wall"]["1-6/ap"] == 1 and scores.scenes["bark"]["1-2/correct"] == 0
-    few = evaluation._score(Oxford(dataset, planes[:3]), described, "greedy")
+    own = evaluation._score(Oxford(dataset, planes, published=False), described, "greedy")
+    assert own.values["map"] == 7 / 8 and "map8" not in own.values
+    few = evaluation._score(Oxford(dataset, planes[:3], published=True), described, "greedy")
     assert "map8" not in few.values and few.values["map"] == pytest.approx(2 / 3)
 
 

@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from harness import Descriptor, onnx_file, plugins
 from harness.distances import ANGLE, HAMMING, L2
 from harness.vector_folder import VectorFolder
+from harness.weights import NotHere
 
 PATCHES = np.random.default_rng(0).integers(0, 256, (5, 65, 65), dtype=np.uint8)
 PATCHES.flags.writeable = False
@@ -32,6 +33,13 @@ def asks(device):
 
 def lies(device):
     return made("lies", provider="cpu")
+
+def knows():
+    return made("knows", code="1" * 64)
+
+def needs(device):
+    from harness.weights import NotHere
+    raise NotHere("get them")
 """
 
 without_cuda = pytest.mark.skipif(onnx_file.has_nvidia_driver(), reason="CUDA may work here")
@@ -84,6 +92,11 @@ def test_the_code_of_an_installed_descriptor_is_hashed_from_its_source(install):
     after = plugins.model("good").code
     assert len(before) == len(after) == 64
     assert before != after
+
+
+def test_a_maker_that_knows_the_code_of_its_vectors_is_believed(install):
+    install("their-zoo", GOOD, knows="knows")
+    assert plugins.model("knows").code == "1" * 64
 
 
 BROKEN = {
@@ -163,6 +176,15 @@ def test_auto_is_told_and_the_cpu_where_a_model_can_not_use_the_cuda_that_works(
     assert plugins.model("lies", device="auto").provider == "cpu"
     assert "was told to compute on cuda" in caplog.text
     assert "it computes on the CPU instead" in caplog.text
+
+
+def test_weights_that_are_nowhere_are_not_looked_for_twice(install, monkeypatch, caplog):
+    monkeypatch.setattr(plugins, "cuda_works", lambda: True)
+    install("their-zoo", GOOD, needs="needs")
+    with pytest.raises(RuntimeError, match="NotHere: get them") as error:
+        plugins.model("needs", device="auto")
+    assert isinstance(error.value.__cause__, NotHere)
+    assert not caplog.text
 
 
 def test_cuda_for_a_model_that_takes_no_device_is_an_error_that_names_it(install):

@@ -86,6 +86,18 @@ def test_a_record_of_another_model_is_not_replaced(tmp_path):
         results.save(tmp_path, record)
 
 
+def test_a_record_of_other_weights_is_not_replaced(tmp_path):
+    for weights in ("1" * 64, "2" * 64):
+        (record,) = evaluate(toy_descriptor(weights=weights), [toy_protocol()])
+        if weights[0] == "1":
+            results.save(tmp_path, record)
+    with pytest.raises(ValueError, match=r"is a record of other weights \(1+; this is 2+\)"):
+        results.save(tmp_path, record)
+    with pytest.raises(ValueError, match="is a record of other weights"):
+        results.must_be_free(tmp_path, toy_descriptor(weights="2" * 64), toy_protocol())
+    results.must_be_free(tmp_path, toy_descriptor(weights="1" * 64), toy_protocol())
+
+
 def test_a_record_of_an_older_form_is_replaced(tmp_path):
     file = results.save(tmp_path, one_record())
     file.write_text("{}")

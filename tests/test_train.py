@@ -18,6 +18,7 @@ from harness import onnx_file
 from protocols.phototour.sample import sample
 from zoo import card, trained
 from zoo.training import command, log
+from zoo.training.loop import Seen
 
 RECIPE = """
 epochs = 3
@@ -155,3 +156,10 @@ def test_the_log_forgets_what_comes_again(tmp_path):
     write = log.open_log(tmp_path, upto=2)
     write(log.Seen(3, loss=0.5))
     assert [seen.step for seen in log.read_log(tmp_path)] == [0, 1, 2, 3]
+
+
+def test_hours_are_those_of_the_middle_step_so_that_a_pause_does_not_count():
+    ends = [0.0, 3.0, 6.0, 3600.0, 3603.0, 3606.0]
+    seen = [Seen(step, seconds=seconds) for step, seconds in enumerate(ends)]
+    assert command.hours(seen) == round(5 * 3 / 3600, 3)
+    assert command.hours(seen[:1]) == 0

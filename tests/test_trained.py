@@ -2,6 +2,7 @@
 
 import json
 import runpy
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from harness.distances import HAMMING, L2
 from harness.evaluate import evaluate
 from harness.onnx_check import apart_by
 from harness.onnx_export import export
+from harness.report import cross_scene, leaderboard
 from zoo import card as cards
 from zoo import ship, trained
 from zoo import shipped as shipped_models
@@ -65,13 +67,13 @@ def test_every_network_of_the_zoo_is_exported_as_it_computes(part, tmp_path):
     export(trained.by_torch(tmp_path / "weights", card), tmp_path / "x.onnx")  # or it is refused
 
 
-def file_of(card: Card) -> Path:
+def file_of_card(card: Card) -> Path:
     return shipped_models.FOLDER / f"{card.name}.safetensors"
 
 
 def test_a_shipped_model_computes_what_its_weights_give_in_torch(shipped):
     made = shipped_models.adasample()
-    by_torch = trained.by_torch(file_of(shipped), shipped)
+    by_torch = trained.by_torch(file_of_card(shipped), shipped)
     assert made.provider == "CPUExecutionProvider"
     assert apart_by(made.describe(PATCHES), by_torch.describe(PATCHES), L2).max() < 1e-5
     assert not [law for law in check_descriptor(made) if not law.passed]
@@ -81,20 +83,31 @@ def test_a_shipped_model_computes_what_its_weights_give_in_torch(shipped):
     assert [json.loads(one["recipe"]) for one in mine] == [FACTS["recipe"]]
 
 
+def test_the_code_of_a_shipped_model_is_that_of_its_network_and_graph(shipped, monkeypatch):
+    """Or else its vectors would be computed again for each new maker, or form of record."""
+    read = []
+    file_of = registry._file
+    monkeypatch.setattr(registry, "_file", lambda name: read.append(name) or file_of(name))
+    made = shipped_models.adasample()
+    assert {"zoo.trained", "zoo.backbones", "harness.onnx_export"} <= set(read)
+    assert not {"zoo.shipped", "zoo.ship", "harness.results", "harness.evaluate"} & set(read)
+    assert made.code != trained.by_torch(file_of_card(shipped), shipped).code
+
+
 def test_the_descriptor_says_what_the_card_says(shipped):
-    made = trained.by_torch(file_of(shipped), shipped)
+    made = trained.by_torch(file_of_card(shipped), shipped)
     assert (made.name, made.dim, made.distance) == ("adasample", 128, L2)
     assert made.trained_on == {"made/up"}
     assert (made.licence, made.weights) == ("Apache-2.0", shipped.weights)
 
 
 def test_weights_are_kept_to_half_precision_and_few_bytes(network, shipped):
-    kept = safetensors.torch.load_file(file_of(shipped))
-    assert file_of(shipped).stat().st_size < 3e6
+    kept = safetensors.torch.load_file(file_of_card(shipped))
+    assert file_of_card(shipped).stat().st_size < 3e6
     assert {one.dtype for one in kept.values()} == {torch.float16, torch.float32, torch.int64}
     assert {kept[name].dtype for name, _ in network.named_parameters()} == {torch.float16}
-    loaded = trained.load(file_of(shipped), shipped).state_dict()
-    assert not trained.load(file_of(shipped), shipped).training
+    loaded = trained.load(file_of_card(shipped), shipped).state_dict()
+    assert not trained.load(file_of_card(shipped), shipped).training
     for name, value in network.state_dict().items():
         assert loaded[name].dtype == value.dtype
         assert torch.allclose(loaded[name], value, rtol=5e-4, atol=1e-7)
@@ -126,7 +139,7 @@ def test_weights_that_do_not_fit_float16_are_refused(network):
 def test_weights_of_another_card_are_refused(shipped):
     other = shipped.model_copy(update={"weights": "2" * 64})
     with pytest.raises(ValueError, match=f"has sha256 {shipped.weights}, but the card of adasamp"):
-        trained.load(file_of(shipped), other)
+        trained.load(file_of_card(shipped), other)
 
 
 def test_missing_weights_are_named(shipped, tmp_path):
@@ -145,7 +158,7 @@ def test_missing_weights_are_named(shipped, tmp_path):
 def test_a_card_of_another_network_is_refused(change, message, shipped):
     card = Card(**shipped.model_dump() | change)
     with pytest.raises(ValueError, match=f"(?s){message}"):
-        trained.load(file_of(shipped), card)
+        trained.load(file_of_card(shipped), card)
 
 
 @pytest.mark.data
@@ -154,7 +167,7 @@ def test_what_is_shipped_scores_on_hpatches_as_it_does_in_torch(shared):
     data = shared / "hpatches" / "mini"
     protocols = [registry.load("protocols", f"hpatches/{task}")(data=data) for task in tasks]
     card = cards.read(shipped_models.FOLDER / "adasample.json")
-    models = shipped_models.adasample(), trained.by_torch(file_of(card), card)
+    models = shipped_models.adasample(), trained.by_torch(file_of_card(card), card)
     for here, there in zip(*(evaluate(model, protocols) for model in models), strict=True):
         assert here.scores.keys() == there.scores.keys()
         for name, score in here.scores.items():
@@ -178,7 +191,7 @@ def test_a_shipped_card_says_what_records_say_and_no_more(file, records):
     assert card.name == file.stem and card.name in registry.names("descriptors")
     assert file.with_suffix(".safetensors").stat().st_size < 3e6
     assert card.curve[-1].step == card.steps and card.limits
-    assert card.scores and card.scores == cards.headlines(records, card.weights)
+    assert card.scores and card.scores == ship.headlines(records, card)
 
 
 def test_the_table_of_the_zoo_is_that_of_the_records(records):
@@ -186,21 +199,26 @@ def test_the_table_of_the_zoo_is_that_of_the_records(records):
     assert (RECORDS / "zoo.md").read_text("utf-8") == tables["text"](records)
 
 
+def test_oxford_stands_in_the_table_below_its_sequences(records):
+    tables = runpy.run_path(str(RECORDS.parent / "benchmarks" / "zoo_tables.py"))
+    known = tables["board"](records, "oxford", "oxford", "3000")
+    text = "\n".join(tables["oxford"]("regions", known))
+    head, _, first = (line.split(" | ") for line in text[text.index("| |") :].splitlines()[:3])
+    assert first[0] == "| rootsift"
+    assert first[head.index("wall |")] == f"{100 * known['rootsift'].scores['wall/map']:.1f} |"
+    with pytest.raises(ValueError, match="zip"):
+        list(tables["table"](["one"], iter([["name", "1", "2"]])))
+
+
+def test_leaderboards_of_the_repository_are_those_of_its_records(tmp_path):
+    again = shutil.copytree(RECORDS, tmp_path / "results")
+    for file in leaderboard.write(again, {"cross_scene": cross_scene.texts_of}):
+        assert file.read_bytes() == (RECORDS / file.relative_to(again)).read_bytes(), file
+
+
 def test_the_readme_says_what_records_say(records):
     tables = runpy.run_path(str(RECORDS.parent / "benchmarks" / "zoo_tables.py"))
-    boards = {
-        "`hpatches` on the mini set": ("hpatches/matching", "hpatches-mini"),
-        "`hpatches` on Oxford's images, built here": ("hpatches/matching", "hpatches-built-oxford"),
-        "`oxford`, our regions": ("oxford", "oxford", "3000"),
-        "`oxford`, VLFeat's regions": ("oxford", "oxford-six+vlfeat_frames", "all"),
-    }
-    text = (RECORDS.parent / "README.md").read_text("utf-8")
-    for title, where in boards.items():
-        known = tables["board"](records, *where)
-        key = "map" if "map" in known["rootsift"] else "matching/map"
-        models = ("rootsift", "tfeat.liberty", "hardnet", "adasample")
-        cells = [f"{100 * known[model][key]:.1f}" for model in models]
-        assert f"| {title} | {' | '.join(cells)} |" in text
+    assert tables["short"](records) in (RECORDS.parent / "README.md").read_text("utf-8")
 
 
 def test_weights_come_in_with_their_card_and_scores(shipped, network, tmp_path, records):
@@ -215,11 +233,16 @@ def test_weights_come_in_with_their_card_and_scores(shipped, network, tmp_path, 
     assert (card.limits, card.scores) == ("few steps", {})
     assert (into / f"{shipped.name}.safetensors").read_bytes() == trained.pack(network)
     some = [record for record in records if record.model.name == "rootsift"]
-    told = [r.model_copy(update={"model": r.model.model_copy(update={"weights": card.weights})})
-            for r in some]  # fmt: skip
-    ship.score([*records, *told], into)
+
+    def of(name, record):
+        own = record.model.model_copy(update={"name": name, "weights": card.weights})
+        return record.model_copy(update={"model": own})
+
+    told = [of(shipped.name, record) for record in some]
+    signs = [of("its signs", record).model_copy(update={"scores": {}}) for record in some]
+    ship.score([*records, *told, *signs], into)
     scores = cards.read(into / f"{shipped.name}.json").scores
-    assert len(scores) == len({name for name in scores}) == len(some)
+    assert len(scores) == len(some)
     of_mini = scores["hpatches/matching on hpatches-mini, split mini: matching/map"]
     low, high = of_mini.interval
     assert low < of_mini.value < high

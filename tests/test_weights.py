@@ -337,6 +337,17 @@ def test_the_code_of_a_network_has_nothing_to_do_with_downloads(
     assert not {"harness.download", "harness.web", "harness.published_weights"} & set(read)
 
 
+def test_the_code_of_an_optional_library_that_is_broken_is_passed_over(tmp_path, monkeypatch):
+    (tmp_path / "their").mkdir()
+    (tmp_path / "their/__init__.py").write_text("")
+    (tmp_path / "their/native").mkdir()
+    (tmp_path / "their/native/__init__.py").write_text("raise OSError('libnothere.so')")
+    text = "try:\n    from their.native import fast\nexcept OSError:\n    fast = None\n"
+    (tmp_path / "their/maker.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert len(registry.code_sha256("their.maker")) == 64
+
+
 def test_the_known_rows_are_those_of_the_installed_packages() -> None:
     rows = published_weights.known()
     assert rows["tfeat.liberty"].file == "tfeat-liberty.params"

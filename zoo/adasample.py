@@ -6,8 +6,8 @@ patches of n classes, the points of a training set, are described as the network
 gives a random anchor and a positive, the likelier the farther from it, and more so as the loss
 falls.
 
-The papers leave open, and here is decided: patches are described for the choice as users of the
-network get them, without dropout and by running averages; the moving average of the loss starts at
+The papers leave open, and here is decided: patches are described for the choice in evaluation
+mode, without dropout and by running averages; the moving average of the loss starts at
 the margin, the loss of a network that tells nothing apart, and moves by 1 %; weights are by the
 distance in the pass that trains, and, known up to a factor, have the mean 1 in each batch, for a
 learning rate of 10 belongs to a mean; and generated positives are turned by up to 20 degrees,

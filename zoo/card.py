@@ -1,6 +1,5 @@
 """The card beside trained weights: what they are, how they came about, how far to trust them."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,7 +8,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, V
 
 from harness import atomic, registry
 from harness.distances import DISTANCES
-from harness.results import Record
 from zoo.training.recipe import Part
 
 Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
@@ -65,7 +63,7 @@ class Card(Strict):
     data: tuple[Source, ...]
     seed: Annotated[int, Ge(0)]
     steps: Annotated[int, Ge(0)]
-    hours: Annotated[float, Ge(0)]
+    hours: Annotated[float, Ge(0)]  # of all steps, each as long as the middle one
     machine: str  # processor or card, as its maker calls it
     torch: str  # version
     curve: tuple[Moment, ...]
@@ -87,24 +85,6 @@ def read(file: Path) -> Card:
     except ValidationError as error:
         told = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise ValueError(f"{file} is no model card: {told}") from error
-
-
-def headlines(records: Iterable[Record], weights: str) -> dict[str, Measured]:
-    """The headline scores of these weights in whole records, for their card.
-
-    Args:
-        records: of any models.
-        weights: sha256 of the file.
-    """
-    found = {}
-    for record in records:
-        if record.model.weights == weights and record.data.complete:
-            headline, data = record.protocol.headline, record.data
-            name = f"{record.protocol.name} on {data.name}, split {data.split}: {headline}"
-            found[name] = Measured(
-                value=record.scores[headline], interval=record.intervals.get(headline)
-            )
-    return dict(sorted(found.items()))
 
 
 def write(file: Path, card: Card) -> None:

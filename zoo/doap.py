@@ -147,7 +147,7 @@ def average_precision(
     """Relaxed average precision of each patch that has a match, retrieving from all the others.
 
     In (0, 1], and 1 where there are only matches. As bins grow it nears the exact one from below:
-    a patch stays shared by two bins, which costs 1/128 at the most.
+    a patch stays shared by two bins, which costs less than 1/123.
 
     Args:
         vectors: of unit length, or codes, as the bins take them.

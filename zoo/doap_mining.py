@@ -40,7 +40,7 @@ class Mined:
     far: Bool[torch.Tensor, "sequences clusters clusters"]
 
     def different(self, row: Int[torch.Tensor, " n"]) -> Bool[torch.Tensor, "n n"]:
-        """Which of these rows surely look different from which; all are of one sequence."""
+        """Which of these rows surely look different from which; says nothing of two sequences."""
         sequence, cluster = self.sequence[row.cpu()], self.cluster[row.cpu()]
         return self.far[sequence[:, None], cluster[:, None], cluster].to(row.device)
 

@@ -4,8 +4,8 @@ A. Mishchuk, D. Mishkin, F. Radenovic, J. Matas, Working hard to know your neigh
 descriptor learning loss, NIPS 2017. HardNet-GOR adds the global orthogonal regularisation of X.
 Zhang, F. Yu, S. Kumar, S. Chang, Learning spread-out local feature descriptors, ICCV 2017.
 
-As in the released code (https://github.com/DagnyT/hardnet, MIT), and not in the paper: the negative
-of a pair is sought over both its row and its column, and one nearer than 0.008 is passed over.
+The negative of a pair is sought over both its row and its column. One nearer than 0.008 is passed
+over, as in the released code (https://github.com/DagnyT/hardnet, MIT), and not in the paper.
 """
 
 from typing import Annotated

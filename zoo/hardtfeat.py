@@ -4,49 +4,21 @@ D. Mishkin, F. Radenovic, J. Matas, Repeatability is not enough: learning affine
 discriminability, ECCV 2018, whose code uses it. Weights: MIT, https://github.com/ducha-aiki/affnet.
 
 Beside TFeat: each patch is standardised by its mean and (n - 1) standard deviation, the last layer
-is a convolution, and the vector has unit length. The patch is resized to 32x32, bilinear without
-antialiasing, as in the code of the same authors for HPatches.
+is a convolution, and the vector has unit length. The patch is resized as TFeat's is, as in the code
+of the same authors for HPatches.
 """
 
-import numpy as np
 import torch
-from jaxtyping import Float, Float32, UInt8
+from jaxtyping import Float, UInt8
 from torch import nn
-from torch.backends import cudnn
 
 from harness import weights
 from harness.distances import L2
-from harness.types import Descriptor, Patches
+from harness.types import Descriptor
 from harness.weights import Weights
+from zoo.tfeat import describe, resize
 
-SIDE = 32
-TOGETHER = 64  # patches in one pass; more take as long for each
 UNUSED = ("SIFT.gx.0.weight", "SIFT.gy.0.weight", "SIFT.pk.0.weight")  # of a SIFT kept beside it
-
-
-def resize(patches: UInt8[torch.Tensor, "n height width"]) -> Float[torch.Tensor, "n 32 32"]:
-    """As cv2.resize, bit for bit: weights of 11 bits, and what is rounded off between two passes.
-
-    At 32 pixels all numbers are whole and below 2^24, or products with a power of 2: float32 holds
-    them exactly, in every runtime.
-    """
-    (up, low), (left, right) = _ends(patches, 1), _ends(patches, 2)
-    x = (patches.float() @ (left + right).T / 16).floor()  # (n, height, 32)
-    x = (up @ x / 65536).floor() + (low @ x / 65536).floor()  # (n, 32, 32)
-    return ((x + 2) / 4).floor()
-
-
-def _ends(patches: UInt8[torch.Tensor, "n h w"], axis: int) -> list[Float[torch.Tensor, "32 _"]]:
-    """What the pixel before each target pixel gives to it along an axis, and the one behind."""
-    source, device = patches.shape[axis], patches.device
-    at = (torch.arange(SIDE, device=device) + 0.5) * (source / SIDE) - 0.5
-    before = at.floor()
-    behind = at - before
-    pixel = torch.arange(source, device=device)
-    return [
-        (pixel == one.clamp(0, source - 1)[:, None]) * (2048 * share)[:, None]
-        for one, share in ((before, 1 - behind), (before + 1, behind))
-    ]
 
 
 class HardTFeat(nn.Module):
@@ -74,19 +46,6 @@ class HardTFeat(nn.Module):
         x = self.features(x)  # (n, 64, 8, 8)
         x = self.classifier(x).flatten(1)  # (n, 128)
         return x / torch.sqrt((x * x).sum(dim=1, keepdim=True) + 1e-8)
-
-
-def describe(network: nn.Module, patches: Patches, device: str) -> Float32[np.ndarray, "n 128"]:
-    """Vectors of 8-bit patches of any size, from a network that lies on the device."""
-    rows = np.empty((len(patches), 128), np.float32)
-    for i in range(0, len(patches), TOGETHER):
-        part = rows[i : i + TOGETHER]
-        # Always as many patches: for another number, PyTorch would round sums in another order.
-        batch = np.zeros((TOGETHER, *patches.shape[1:]), np.uint8)
-        batch[: len(part)] = patches[i : i + TOGETHER]
-        with torch.inference_mode(), cudnn.flags(enabled=True, allow_tf32=False):
-            part[:] = network(torch.from_numpy(batch).to(device))[: len(part)].cpu().numpy()
-    return rows
 
 
 WEIGHTS = {

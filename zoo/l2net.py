@@ -103,7 +103,9 @@ class Progressive(Method):
         Args:
             in_order: p1, points of a batch taken in order through the training set.
             at_random: p2, points of a batch drawn from the rest.
-            e2: weight of the compactness; 0 where the paper shows what it is good for.
+            e2: weight of the compactness, whose sum does not grow with the number of pairs as those
+                of E1 and E3 do: 1 belongs to the paper's 128 pairs, and p / 128 to p; 0 where the
+                paper shows what it is good for.
             e3: weight of the maps on the way; 0 for the paper's figure 3, curve B.
         """
         super().__init__()

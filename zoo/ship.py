@@ -14,6 +14,7 @@ from pathlib import Path
 from harness import atomic, results
 from harness.results import Record
 from zoo import card as cards
+from zoo.card import Card, Measured
 from zoo.shipped import FOLDER
 
 
@@ -32,12 +33,28 @@ def take(folder: Path, limits: str, into: Path = FOLDER) -> str:
     return card.name
 
 
+def headlines(records: Iterable[Record], card: Card) -> dict[str, Measured]:
+    """The headline scores in whole records, of any models, of the one that a card is of."""
+    found = {}
+    for record in records:
+        headline, data = record.protocol.headline, record.data
+        told = headline in record.scores  # else it is of cells that the weights were trained on
+        # By its name, too: the signs of a network are another model of the same weights.
+        mine = (record.model.name, record.model.weights) == (card.name, card.weights)
+        if mine and data.complete and told:
+            name = f"{record.protocol.name} on {data.name}, split {data.split}: {headline}"
+            found[name] = Measured(
+                value=record.scores[headline], interval=record.intervals.get(headline)
+            )
+    return dict(sorted(found.items()))
+
+
 def score(records: Iterable[Record], into: Path = FOLDER) -> None:
     """Write what records say of the weights that are shipped on their cards."""
     known = list(records)
     for file in sorted(into.glob("*.json")):
         card = cards.read(file)
-        found = cards.headlines(known, card.weights)
+        found = headlines(known, card)
         cards.write(file, card.model_copy(update={"scores": found}))
 
 

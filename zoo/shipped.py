@@ -28,3 +28,13 @@ def adasample(device: str = "cpu") -> Descriptor:
 def hardnet(device: str = "cpu") -> Descriptor:
     """HardNet's loss on L2-Net's network, under the setting of all but the default."""
     return _shipped("hardnet", device)
+
+
+def sosnet(device: str = "cpu") -> Descriptor:
+    """HardNet's loss with second-order similarity, under the same setting."""
+    return _shipped("sosnet", device)
+
+
+def doap(device: str = "cpu") -> Descriptor:
+    """DOAP: listwise average precision on L2-Net's network, under the same setting."""
+    return _shipped("doap", device)

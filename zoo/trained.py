@@ -82,7 +82,6 @@ def by_torch(weights: Path, card: Card) -> Descriptor:
         with torch.inference_mode():
             return network()(torch.tensor(patches)).numpy()  # a copy: it may be read-only
 
-    modules = (__name__, find("network", card.network.name).__module__)
     return Descriptor(
         card.name,
         describe,
@@ -91,7 +90,7 @@ def by_torch(weights: Path, card: Card) -> Descriptor:
         trained_on=frozenset(card.trained_on),
         licence=card.licence,
         weights=card.weights,
-        code=" ".join(registry.code_sha256(module) for module in modules),
+        code=registry.code_sha256(__name__, find("network", card.network.name).__module__),
         libraries=("numpy", "torch"),
         provider="torch-cpu",
         network=network,

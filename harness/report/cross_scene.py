@@ -173,7 +173,7 @@ def _table(records: Sequence[Record]) -> Table:
         else:
             cells = tuple(_cell(record, scene, metric) for scene in scenes)
             mean = _cell(record, first.protocol.headline.rpartition("/")[0], metric)
-            others.append(Row(record.model.name, _dim(record), cells, mean, mark([record])))
+            others.append(Row(record.model.name, record.model.size, cells, mean, mark([record])))
     seen = {scene for members in families.values() for one in members for scene in _learned(one)}
     own = scenes if not seen or seen & set(scenes) else ()
     learned = (*own, *sorted(seen - set(scenes)))
@@ -196,7 +196,7 @@ def _row(
     cells = tuple(
         _cell(of_scene[train], test, metric) if train in of_scene else None for train, test in pairs
     )
-    return Row(name, _dim(members[0]), cells, _mean(name, cells))
+    return Row(name, members[0].model.size, cells, _mean(name, cells))
 
 
 def _must_be_alike(members: Sequence[Record]) -> None:
@@ -264,7 +264,3 @@ def _best_first(rows: Sequence[Row], metric: str) -> tuple[Row, ...]:
         return row.mean is None, sign * row.mean.value if row.mean else 0.0, row.name
 
     return tuple(sorted(rows, key=key))
-
-
-def _dim(record: Record) -> str:
-    return f"{record.model.dim}{' bits' if record.model.distance == 'hamming' else ''}"

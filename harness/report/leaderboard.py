@@ -155,8 +155,12 @@ def to_markdown(board: Board) -> str:
     legend = []
     if any(name.rpartition("/")[2] not in board.quantities for name in board.columns):
         legend.append("percent")
-    if any(map(_intervals, board.rows)):
+    measured = {name for row in board.rows for name in _intervals(row)}
+    counted = {name for name in measured if name.rpartition("/")[2] in board.quantities}
+    if measured - counted:
         legend.append("in brackets the interval that covers 95 % over cases drawn again")
+    if counted:
+        legend.append("in brackets the middle 95 % of runs")
     if legend:
         said = "; ".join(legend)
         lines += [f"{said[0].upper()}{said[1:]}.", ""]
@@ -196,7 +200,7 @@ def _table(board: Board, columns: list[str]) -> list[str]:
     for row in board.rows:
         name = f"{row[0].model.name} {mark(row)}".strip()
         cells = [_cell(row, column) for column in columns]
-        lines.append(f"| {name} | {_dim(row[0])} | {' | '.join(cells)} |")
+        lines.append(f"| {name} | {row[0].model.size} | {' | '.join(cells)} |")
     return lines
 
 
@@ -223,10 +227,6 @@ def _cell(row: tuple[Record, ...], name: str) -> str:
 def quantities_of(records: Iterable[Record]) -> Mapping[str, Quantity]:
     """Kinds of their scores that are no fractions, by the last part of their names."""
     return {name: one for record in records for name, one in record.protocol.quantities.items()}
-
-
-def _dim(record: Record) -> str:
-    return f"{record.model.dim}{' bits' if record.model.distance == 'hamming' else ''}"
 
 
 def _natural(name: str) -> list[tuple[bool, int, str]]:
@@ -278,12 +278,18 @@ def _comparable(records: list[Record]) -> list[Record]:
     """
     tasks: dict[str, Record] = {}
     models: dict[str, Record] = {}
+    libraries = {name for one in records for name in one.protocol.libraries}
     for one in records:
         task = tasks.setdefault(one.protocol.name, one)
         row = models.setdefault(one.model.name, one)
         pairs = [
             (task, "data", one.data.sha256, task.data.sha256),
             (task, "protocol version", one.protocol.version, task.protocol.version),
+        ]
+        versions, its_versions = one.environment.libraries, task.environment.libraries
+        pairs += [
+            (task, f"version of {name}", versions.get(name), its_versions.get(name))
+            for name in sorted(libraries)
         ]
         for part, mine, its in (
             ("model", one.model, row.model),

@@ -62,15 +62,30 @@ def read(database: Path, names: Sequence[str], remedy: str) -> dict[str, Table]:
     return found
 
 
+def copy(database: Path, to: Path) -> None:
+    """Copy a database, with what stands in its write-ahead log only."""
+    with _opened(database) as own, closing(sqlite3.connect(to)) as other:
+        own.backup(other)
+
+
+def log_of(database: Path) -> Path:
+    """The write-ahead log beside a database, where COLMAP left one."""
+    return database.with_name(f"{database.name}-wal")
+
+
+def _opened(database: Path) -> closing[sqlite3.Connection]:
+    """As SQLite to read only, since COLMAP itself opens one only to write to it."""
+    # Without a log there, no other file is made.
+    mode = "mode=ro" if log_of(database).exists() else "immutable=1"
+    return closing(sqlite3.connect(f"{database.absolute().as_uri()}?{mode}", uri=True))
+
+
 def _selected(database: Path, query: str, remedy: str) -> Iterator[tuple[Any, ...]]:
-    """Rows of a database. Read as SQLite, since COLMAP itself opens one only to write to it."""
+    """Rows of a database."""
     if not database.is_file():
         raise ValueError(f"{database} is not there: {remedy}")
-    # COLMAP's databases have a write-ahead log: without one there, no other file is made.
-    logged = database.with_name(f"{database.name}-wal").exists()
-    address = f"{database.absolute().as_uri()}?{'mode=ro' if logged else 'immutable=1'}"
     try:
-        with closing(sqlite3.connect(address, uri=True)) as opened:
+        with _opened(database) as opened:
             yield from opened.execute(query)
     except sqlite3.Error as error:
         raise ValueError(

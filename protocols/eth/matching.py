@@ -1,10 +1,10 @@
 """Matches of two images: the nearest, clearly nearer than the second, and mutual. Exact and fast.
 
 Row i of the first image and row j of the second match if j is nearest to i, the distance of the
-two is at most 0.8 of that to the second nearest, and i is nearest to j. The ratio is of Euclidean
-distances, not of squares, and of the first image's rows only. Of rows that tie for nearest the
-first counts, as in the official code. One row in all has no second: it passes. Where both distances
-are 0 the ratio is undefined and nothing matches.
+two is at most 0.8 (or another ratio) of that to the second nearest, and i is nearest to j. The
+ratio is of Euclidean distances, not of squares, and of the first image's rows only. Of rows that
+tie for nearest the first counts, as in the official code. One row in all has no second: it passes.
+Where both distances are 0 the ratio is undefined and nothing matches.
 
 Distances are Euclidean ones for every descriptor, as in the official code. Those compared by angle
 are unit vectors, which have the same neighbours; bits are numbers 0 and 1, whose squared distance
@@ -26,7 +26,7 @@ from jaxtyping import Float32, Float64, Int, UInt32
 from harness.distances import L2, Distance, chunks
 from harness.types import Vectors
 
-RATIO = 0.8
+RATIO = 0.8  # of the official script
 LEAST = 15  # matches of two images; fewer are none
 
 ENERGY = 0.95  # of the variance is in the coordinates that are compared first
@@ -81,8 +81,8 @@ def axes(vectors: Sequence[Vectors], distance: Distance) -> Axes:
     return Axes(distance, mean, np.ascontiguousarray(directions[:, ::-1][:, :few]))
 
 
-def match(a: Vectors, b: Vectors, by: Axes) -> Matches:
-    """Matches of the rows of two images, ascending; at least 15, or none.
+def match(a: Vectors, b: Vectors, by: Axes, ratio: float = RATIO) -> Matches:
+    """Matches of the rows of two images, ascending; at least 15, or none. 0 < ratio <= 1.
 
     Besides copies of both images' vectors it holds some MiB of distances at a time.
     """
@@ -91,7 +91,7 @@ def match(a: Vectors, b: Vectors, by: Axes) -> Matches:
     numbers = numbers_of(np.concatenate([a, b]), by.distance)
     first, whole = by.parts(numbers)
     pair = _Pair(len(a), numbers, first, whole, L2.rounding(whole))
-    row, column = _mutual(pair, *_near(pair))
+    row, column = _mutual(pair, *_near(pair, ratio))
     found = np.stack([row, column], axis=1).astype(np.uint32)
     return found if len(found) >= LEAST else found[:0]
 
@@ -120,19 +120,19 @@ class _Nearest:
     others: Squares  # by column: bound of the squares to all rows that it is not proposed to
 
 
-def _near(pair: _Pair) -> tuple[_Nearest, Some, Some, Squares]:
+def _near(pair: _Pair, ratio: float) -> tuple[_Nearest, Some, Some, Squares]:
     """Rows whose nearest is clearly nearer than the second, those columns, and the squares."""
     rows = np.arange(pair.n)
     columns, bound, others = _bounds(pair)
     square = pair.measured(rows, columns[0])
     second = np.where(np.isinf(bound[1]), np.inf, pair.measured(rows, columns[1]))
     farther = np.maximum(square, second)
-    clear = (bound[1] > 0) & (np.sqrt(square) <= RATIO * np.sqrt(bound[1]))
-    hopeless = (np.sqrt(bound[0]) > RATIO * np.sqrt(farther)) | (farther == 0)
+    clear = (bound[1] > 0) & (np.sqrt(square) <= ratio * np.sqrt(bound[1]))
+    hopeless = (np.sqrt(bound[0]) > ratio * np.sqrt(farther)) | (farther == 0)
     left = np.flatnonzero(~(clear | hopeless))
     row, column, close = _within(pair, left, slice(pair.n, None), farther[left])
     at = np.flatnonzero(np.diff(row, prepend=-1))  # the nearest of each row; next, the second
-    near = (close[at + 1] > 0) & (np.sqrt(close[at]) <= RATIO * np.sqrt(close[at + 1]))
+    near = (close[at + 1] > 0) & (np.sqrt(close[at]) <= ratio * np.sqrt(close[at + 1]))
     at = at[near]
     sure = np.flatnonzero(clear)
     return (

@@ -19,7 +19,7 @@ from harness.types import Patches, Vectors
 from protocols.colmap.mapping import quiet
 from protocols.eth import files as official
 from protocols.eth.keypoints import table_of
-from protocols.eth.matching import axes, match, numbers_of
+from protocols.eth.matching import RATIO, axes, match, numbers_of
 from protocols.eth.pairs import Pairs, pairs
 from protocols.eth.sample import sample
 from protocols.eth.scenes import TOTAL, Opened, Scene, open_scenes
@@ -65,6 +65,7 @@ def eth(
     side: int = SIDE,
     extent: float = EXTENT,
     smoothing: float = SMOOTHING,
+    ratio: float = RATIO,
     repeats: int = 1,
     files: Path | None = None,
 ) -> Protocol:
@@ -92,6 +93,8 @@ def eth(
             keypoint.
         smoothing: of a patch, in scales of the keypoint. The three defaults are those of the
             patches that VLFeat made for the published rows.
+        ratio: of distances to the nearest and the second, up to which nearest ones match; another
+            than 0.8 gives the protocol a name of its own.
         repeats: runs of COLMAP, with the seeds 0, 1, ...; scores are means, and intervals hold the
             middle 95 % of runs: nearly all, of few.
         files: a new folder for official files of keypoints, descriptors and matches, with which
@@ -102,16 +105,19 @@ def eth(
             f"side {side}, extent {extent}, smoothing {smoothing}, repeats {repeats}: side and"
             " repeats from 1 on are wanted, an extent above 0, and no smoothing below 0"
         )
+    if not 0 < ratio <= 1:
+        raise ValueError(f"ratio {ratio}: above 0 is wanted, and at most 1, which lets all pass")
     if files is not None:
         _must_be_new(files)
+    variant = [f"ratio-{float(ratio)}"] * (ratio != RATIO) + [f"{repeats}-runs"] * (repeats != 1)
     cut = _Cut(side, extent, smoothing)
     opened = open_scenes(sample() if data is None else data, split, keypoints)
     listed = [pairs(scene.images, scene.names, scene.sha256) for scene in opened.scenes]
     return Protocol(
-        "eth" if repeats == 1 else f"eth+{repeats}-runs",
+        "+".join(["eth", *variant]),
         VERSION,
         _dataset(opened, listed, cut),
-        lambda described: _score(opened.scenes, listed, described, repeats, files),
+        lambda described: _score(opened.scenes, listed, described, ratio, repeats, files),
         headline="total/observations",
         quantities=QUANTITIES,
         libraries=("pycolmap",),
@@ -184,6 +190,7 @@ def _score(
     scenes: Sequence[Scene],
     listed: Sequence[Pairs],
     described: Descriptions,
+    ratio: float,
     repeats: int,
     files: Path | None,
 ) -> Scores:
@@ -192,7 +199,7 @@ def _score(
     for scene, wanted, own in zip(scenes, listed, vectors, strict=True):
         if len(wanted) >= TOLD:
             log.info("%s: matching %d pairs of images", scene.name, len(wanted))
-        matched.append(_matched(own, wanted, described.distance))
+        matched.append(_matched(own, wanted, described.distance, ratio))
     if files is not None:
         _write(files, scenes, vectors, matched, described.distance)
     jobs = [(*job, seed) for job in zip(scenes, matched, strict=True) for seed in range(repeats)]
@@ -214,9 +221,11 @@ def _by_image(scenes: Sequence[Scene], described: Descriptions) -> list[list[Vec
     return [[next(parts) for _ in scene.frames] for scene in scenes]
 
 
-def _matched(vectors: Sequence[Vectors], wanted: Pairs, distance: Distance) -> Matched:
+def _matched(
+    vectors: Sequence[Vectors], wanted: Pairs, distance: Distance, ratio: float
+) -> Matched:
     by = axes(vectors, distance)
-    found = parallel.each(lambda pair: match(vectors[pair[0]], vectors[pair[1]], by), wanted)
+    found = parallel.each(lambda pair: match(vectors[pair[0]], vectors[pair[1]], by, ratio), wanted)
     return dict(zip(wanted, found, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""The set `eth-sample`: photographs on two walls and a floor, seen by six cameras.
+"""The set `eth-sample`: photographs on two walls and a floor, seen by five cameras.
 
 scikit-image ships the photographs. Regions that are detected in them are the keypoints of every
 view where they lie, so that it is known which of them show one point; cameras are known, too. It is

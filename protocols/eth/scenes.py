@@ -177,7 +177,7 @@ def _open(folder: Path, name: str, source: str) -> Scene:
         points=points,
         cameras=truth.read(known, names) if known.is_dir() else None,
         database=database if database.is_file() else None,
-        evidence=_hash([database, *sorted(known.rglob("*.camera"))]),
+        evidence=_hash([database, colmap.log_of(database), *sorted(known.rglob("*.camera"))]),
     )
 
 

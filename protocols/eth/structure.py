@@ -1,6 +1,5 @@
 """Matches become a sparse model: COLMAP verifies them, maps, and counts."""
 
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pycolmap
 
-from protocols.colmap.keypoints import HALF_PIXEL, places_for_colmap
+from protocols.colmap.keypoints import HALF_PIXEL, copy, places_for_colmap
 from protocols.colmap.mapping import largest_model
 from protocols.eth import truth
 from protocols.eth.matching import Matches
@@ -60,7 +59,7 @@ def reconstruct(scene: Scene, matched: Matched, seed: int) -> dict[str, float]:
 def _fill(database: Path, scene: Scene, matched: Matched) -> None:
     """Images, keypoints and matches; no descriptors: COLMAP would take them for SIFT's bytes."""
     if scene.database is not None:
-        shutil.copyfile(scene.database, database)
+        copy(scene.database, database)
     elif scene.cameras is not None:
         _add_known(database, scene.names, scene.cameras)
     else:

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from harness import atomic
-from harness.atomic import placing
+from harness.atomic import must_be_free, placing
 from protocols.hpatches import png, tasks
 from protocols.images import frames
 from protocols.images.detect import CONTRAST, detect
@@ -117,7 +117,7 @@ def build(
     name = images.resolve().name if name is None else name
     if not re.fullmatch(r"[A-Za-z0-9_.+-]+", name):
         raise ValueError(f"{name!r} can't name a set: give letters, digits and any of _ . + -")
-    _refuse_used(out)
+    must_be_free(out)
     sequences, passed_over = find(images)
     chosen = [
         select(
@@ -260,13 +260,6 @@ def write_json(file: Path, value: object) -> None:
 def _origin(folder: Path) -> str:
     """What a model may have been trained on to know a sequence, such as "oxford_affine/graf"."""
     return "/".join(folder.resolve().parts[1:][-2:])
-
-
-def _refuse_used(out: Path) -> None:
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        finished = (out / "dataset.json").is_file()
-        what = "is a finished set" if finished else "is there already, and no empty folder"
-        raise FileExistsError(f"{out} {what}: give another folder, or remove it")
 
 
 def _median_overlap(chosen: Sequence[Regions]) -> dict[str, float]:

@@ -106,7 +106,8 @@ def _score(opened: Oxford, described: Descriptions, strategy: str) -> Scores:
         for name, own in scenes.items()
     }
     maps = {name: float(np.mean(aps)) for name, aps in each.items()}
-    groups = {"map": SIX, "map8": EIGHT} if set(SIX) <= set(maps) else {"map": tuple(maps)}
+    of_papers = opened.published and set(SIX) <= set(maps)
+    groups = {"map": SIX, "map8": EIGHT} if of_papers else {"map": tuple(maps)}
     whole = {name: [maps[s] for s in of] for name, of in groups.items() if set(of) <= set(maps)}
     values = {f"{name}/map": value for name, value in maps.items()}
     values |= {name: float(np.mean(some)) for name, some in whole.items()}

@@ -57,6 +57,7 @@ class Oxford:
 
     dataset: Dataset
     planes: tuple[Plane, ...]  # in the order of their names
+    published: bool  # all of them are
 
 
 def folder_of(root: Path) -> Path:
@@ -114,7 +115,7 @@ def open_set(
         sources=frozenset(f"{base.partition('-six')[0]}/{plane.name}" for plane in planes),
         complete=complete,
     )
-    return Oxford(dataset, planes)
+    return Oxford(dataset, planes, published=base in ("oxford", "oxford-six"))
 
 
 def _with_regions(sequences: list[Sequence], frames: Path | None) -> list[Sequence]:

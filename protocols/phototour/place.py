@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from harness.atomic import must_be_free
 from protocols.phototour.scenes import MEAN, OFFICIAL
 
 NAMES = (MEAN, *OFFICIAL)  # that no scene may have, in capitals neither
@@ -21,7 +22,4 @@ def check_place(out: Path, name: str) -> None:
                 f"{what!r} can't name a scene: give letters, digits and any of _ . -, and no name"
                 " of an official scene"
             )
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        finished = (out / "dataset.json").is_file()
-        what = "is a finished scene" if finished else "is there already, and no empty folder"
-        raise FileExistsError(f"{out} {what}: give another folder, or remove it")
+    must_be_free(out)

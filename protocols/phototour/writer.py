@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped, UInt8
 
 from harness import atomic
-from harness.atomic import placing
+from harness.atomic import must_be_free, placing
 
 SIDE = 64  # pixels of a patch
 GRID = 16  # patches along each side of a tile
@@ -51,8 +51,7 @@ def write_scene(
         ValueError: if the arguments don't fit each other; the folder is not there then.
         FileExistsError: if there is something in the folder.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise FileExistsError(f"{folder} is there already, and no empty folder: give another one")
+    must_be_free(folder)
     n = len(points)
     if not n or interest.shape != (n, 5):
         raise ValueError(f"{n} points and {list(interest.shape)} numbers of interest: n and [n, 5]")

@@ -8,7 +8,9 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 import torch
 import torch.distributed as dist
@@ -215,7 +217,7 @@ def _bar() -> Progress:
 def _placed(out: Path, run: Run, parts: Sequence[Dataset], last: Seen) -> None:
     """Write what was trained: weights, their card, and the ONNX file of both."""
     contents = trained.pack(run.network)
-    card = _card(run, parts, last, hashlib.sha256(contents).hexdigest(), _curve(read_log(out)))
+    card = _card(run, parts, last, hashlib.sha256(contents).hexdigest(), read_log(out))
     weights = out / "weights.safetensors"
     with atomic.writing(weights) as stream:
         stream.write(contents)
@@ -234,9 +236,13 @@ def _curve(log: Sequence[Seen]) -> tuple[Moment, ...]:
     return tuple(moments)
 
 
-def _card(
-    run: Run, parts: Sequence[Dataset], last: Seen, sha256: str, curve: tuple[Moment, ...]
-) -> Card:
+def hours(log: Sequence[Seen]) -> float:
+    """Of as many steps, each as long as the middle one: pauses and what else ran don't count."""
+    steps = [after.seconds - before.seconds for before, after in pairwise(log)]
+    return round(len(steps) * median(steps) / 3600, 3) if steps else 0.0
+
+
+def _card(run: Run, parts: Sequence[Dataset], last: Seen, sha256: str, log: Sequence[Seen]) -> Card:
     recipe, network = run.recipe, run.network
     on_card = run.device.type == "cuda"
     machine = (
@@ -257,10 +263,10 @@ def _card(
         data=tuple(Source(name=part.name, sha256=part.sha256) for part in parts),
         seed=recipe.seed,
         steps=last.step,
-        hours=round(last.seconds / 3600, 3),
+        hours=hours(log),
         machine=f"{machine}, {str(run.precision).removeprefix('torch.')}",
         torch=torch.__version__,
-        curve=curve,
+        curve=_curve(log),
         scores={},
         limits=f"Trained for {last.step} steps on {len(run.dataset)} patches of the data named.",
     )

@@ -52,7 +52,7 @@ class Describe(Interface):
         ...
 
     def still(self, patches: Float[torch.Tensor, "n 1 side side"]) -> torch.Tensor:
-        """Vectors as users of the trained network get them: evaluation mode, no gradient."""
+        """Vectors in evaluation mode, without a gradient, in the number format of training."""
         ...
 
 
