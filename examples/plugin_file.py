@@ -18,7 +18,7 @@ def shrunk(patches: np.ndarray) -> np.ndarray:
     n, side, _ = patches.shape
     edges = np.linspace(0, side, CELLS + 1).astype(int)[:-1]
     sums = np.add.reduceat(np.add.reduceat(patches.astype(np.float32), edges, 1), edges, 2)
-    pixels = np.diff([*edges, side])  # along a cell: not all have as many
+    pixels = np.maximum(np.diff([*edges, side]), 1)  # along a cell: not all have as many
     means = sums / np.outer(pixels, pixels).astype(np.float32)
     cells = means.reshape(n, CELLS * CELLS)  # not (n, -1), which fails for no patches
     cells -= cells.mean(axis=1, keepdims=True)

@@ -41,7 +41,7 @@ def must_be_free(folder: Path) -> None:
             f"{folder} is there already, and no empty folder: remove it, or give another"
         )
     place = folder.resolve()
-    if place.is_mount():
+    if os.path.ismount(place):
         raise OSError(f"{folder} is where a disk is mounted: give a new folder in it")
     above = next(one for one in place.parents if one.exists())
     if not (above.is_dir() and os.access(above, os.W_OK)):

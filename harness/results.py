@@ -49,7 +49,8 @@ class ProtocolFacts(_Part):
     name: str
     version: int
     headline: str
-    libraries: list[str] = []  # whose version may change a score; the environment has it
+    # Whose version, which stands in the environment, may change a score.
+    libraries: list[str] = Field(default=[], exclude_if=lambda found: not found)
     # Of scores that are no fractions, by the last part of their names.
     quantities: dict[str, Quantity] = Field(default={}, exclude_if=lambda found: not found)
 

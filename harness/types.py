@@ -64,7 +64,7 @@ class Descriptor:
     trained_on: frozenset[str] | None = frozenset()
     licence: str = "unknown"
     weights: str | None = None  # sha256 of the weights file
-    code: str = ""  # sha256 of the source that makes the vectors; where empty, that of its maker
+    code: str = ""  # sha256 of the source that makes the vectors; `plugins` fills it in where empty
     libraries: tuple[str, ...] = ("numpy",)  # distributions whose version may change a vector
     provider: str = "cpu"  # what really computes: "cpu", "cuda", "CPUExecutionProvider"
     # Makes a torch module from uint8 patches [n, height, width] to vectors, for `harness export`.

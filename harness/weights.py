@@ -192,9 +192,16 @@ def _store(file: Path, row: Weights) -> None:
     stored.parent.mkdir(parents=True, exist_ok=True)
     # Keys of metadata come in any order: of two processes, one's note would not be the other's.
     with FileLock(stored.with_suffix(".lock")):
+        if is_stored(row) and _fits(stored):
+            return
         with atomic.writing(stored) as stream:
             stream.write(contents)
         atomic.write_text(_note(stored), hashlib.sha256(contents).hexdigest())
+
+
+def _fits(stored: Path) -> bool:
+    """Whether a stored file is as it was written."""
+    return digest(stored) == _note(stored).read_text()
 
 
 def _reason(error: Exception) -> str:

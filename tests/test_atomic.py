@@ -52,6 +52,6 @@ def test_where_nothing_can_be_made_is_told_before_any_work(tmp_path, monkeypatch
 
 def test_a_mounted_disk_is_not_replaced(tmp_path, monkeypatch):
     (tmp_path / "disk").mkdir()
-    monkeypatch.setattr(type(tmp_path), "is_mount", lambda path: path.name == "disk")
+    monkeypatch.setattr(os.path, "ismount", lambda path: path.name == "disk")
     with pytest.raises(OSError, match="where a disk is mounted: give a new folder in it"):
         atomic.must_be_free(tmp_path / "disk")

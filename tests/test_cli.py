@@ -309,6 +309,19 @@ def test_vectors_written_as_csv_score_the_same(run, small, tmp_path):
     assert found["csv:pixels"].environment.provider == "csv"
 
 
+def test_a_record_in_the_way_is_told_of_before_any_work(run, small, tmp_path, monkeypatch):
+    given = {"protocol": "hpatches/verification"}
+    assert evaluate(run, small, tmp_path, **given)[0] == 0
+    (record,) = results.load(tmp_path / "results")
+    other = record.data.model_copy(update={"sha256": "1" * 64})
+    file = results.place(tmp_path / "results", record)
+    file.write_text(results.to_json(record.model_copy(update={"data": other})))
+    monkeypatch.setattr("harness.session.run", pytest.fail)
+    status, _, err = evaluate(run, small, tmp_path, **given)
+    assert status == 2
+    assert "is a record of other contents of the data" in err
+
+
 def test_vectors_are_not_written_among_other_files(run, small, tmp_path):
     folder = tmp_path / "vectors"
     folder.mkdir()

@@ -173,9 +173,9 @@ def test_official_files_are_written_that_the_original_pipeline_reads(folder, tmp
     points = [protocol.dataset.point[protocol.dataset.image == i] for i in (1, 3)]
     np.testing.assert_array_equal(points[0][matches[:, 0]], points[1][matches[:, 1]])
     assert len(list((out / SCENE / "matches").iterdir())) == len(EYES) * (len(EYES) - 1) / 2
-    with pytest.raises(FileExistsError, match="give a new folder"):
+    with pytest.raises(FileExistsError, match="remove it, or give another, by --set files=DIR"):
         scores(protocol, vectors)
-    with pytest.raises(FileExistsError, match="give a new folder"):
+    with pytest.raises(FileExistsError, match="remove it, or give another, by --set files=DIR"):
         eth(data=folder, files=out)
 
 

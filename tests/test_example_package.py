@@ -58,7 +58,7 @@ def test_the_example_package_leaves_our_own_descriptors_in_place(installed):
     assert installed[1] == "constant"
 
 
-@pytest.mark.parametrize("side", [16, 33, 65])
+@pytest.mark.parametrize("side", [4, 16, 33, 65])
 def test_a_flat_patch_is_the_zero_vector_of_the_example_at_any_size(side):
     describe = plugins.model(f"{EXAMPLES / 'plugin_file.py'}:shrunk").describe
     assert not describe(np.full((1, side, side), 100, np.uint8)).any()

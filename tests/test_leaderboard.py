@@ -108,6 +108,9 @@ def test_other_versions_of_what_a_protocol_scores_by_are_an_error():
         leaderboard.boards(records)
     same = records[0].model_copy(update={"model": records[1].model})
     assert len(board(records[0], same).rows) == 2
+    name = {"name": "toy/matching"}  # which is not scored by it
+    protocol = records[1].protocol.model_copy(update={**name, "libraries": []})
+    assert len(board(records[0], records[1].model_copy(update={"protocol": protocol})).rows) == 2
 
 
 def test_a_board_that_mixes_does_not_stop_the_others(tmp_path):

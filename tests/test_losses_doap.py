@@ -246,11 +246,15 @@ def test_the_relaxed_one_nears_the_exact_one_from_below_as_bins_grow(seed):
     assert errors[-1].min() > -1 / 123
 
 
-def test_a_match_that_shares_its_bins_with_a_distractor_costs_less_than_1_of_123():
-    """Most where the distractor is as near: of v in the lower bin, at about 0.436."""
-    v = torch.linspace(0, 1, 1001, dtype=torch.float64)
-    middle = v * (1 + v) / (3 + v) + (1 - v) * (2 + v) / (4 + v)
-    assert 1 / 125 < 0.5 - middle.min() < 1 / 123
+def test_a_match_alone_in_its_two_bins_loses_less_than_1_of_123():
+    """The most behind one distractor."""
+    share = torch.linspace(0, 1, 1001, dtype=torch.float64)
+    match = torch.stack([torch.zeros_like(share), share, 1 - share], dim=1)
+    for behind in range(1, 6):
+        distractors = torch.tensor([[behind, 0, 0]], dtype=torch.float64)
+        lost = 1 / (1 + behind) - closed_form(match, match + distractors)
+        assert -1e-9 < lost.min() and lost.max() < 1 / 123
+        assert behind > 1 or lost.max() > 1 / 125
 
 
 def test_a_ranking_without_fault_scores_1():

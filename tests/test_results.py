@@ -150,6 +150,7 @@ def test_quantities_and_libraries_of_the_protocol_are_part_of_the_record(tmp_pat
 
 def test_a_record_of_fractions_does_not_speak_of_quantities():
     assert "quantities" not in results.to_json(one_record())
+    assert '"libraries": []' not in results.to_json(one_record())
 
 
 def test_full_precision_is_kept(tmp_path):

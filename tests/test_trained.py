@@ -210,6 +210,25 @@ def test_oxford_stands_in_the_table_below_its_sequences(records):
         list(tables["table"](["one"], iter([["name", "1", "2"]])))
 
 
+def test_structure_from_motion_is_shown_by_the_ratio_of_matching(records):
+    tables = runpy.run_path(str(RECORDS.parent / "benchmarks" / "zoo_tables.py"))
+    usual = [one for one in records if not one.protocol.name.startswith("eth+")]
+    assert list(tables["by_ratio"](usual)) == []
+    known = tables["board"](usual, "eth", *tables["ETH"])
+
+    def at(ratio, **data):
+        one = known["rootsift"]
+        protocol = one.protocol.model_copy(update={"name": f"eth+ratio-{ratio}"})
+        moved = one.data.model_copy(update=data)
+        return one.model_copy(update={"protocol": protocol, "data": moved})
+
+    assert list(tables["by_ratio"]([*usual, at("0.9", name="eth-sample")])) == []
+    lines = list(tables["by_ratio"]([*usual, at("0.9"), at("0.7")]))
+    rows = [line.split(" | ")[:2] for line in lines if line.startswith("| rootsift")]
+    assert [ratio for _, ratio in rows] == ["0.7", "0.8", "0.9"]
+    assert not any(line.startswith("| brief") for line in lines)  # of one ratio
+
+
 def test_leaderboards_of_the_repository_are_those_of_its_records(tmp_path):
     again = shutil.copytree(RECORDS, tmp_path / "results")
     for file in leaderboard.write(again, {"cross_scene": cross_scene.texts_of}):
@@ -239,10 +258,11 @@ def test_weights_come_in_with_their_card_and_scores(shipped, network, tmp_path, 
         return record.model_copy(update={"model": own})
 
     told = [of(shipped.name, record) for record in some]
-    signs = [of("its signs", record).model_copy(update={"scores": {}}) for record in some]
-    ship.score([*records, *told, *signs], into)
+    signs = [of("its signs", record) for record in records if record.model.name == "brief"]
+    cells = told[0].model_copy(update={"scores": {"one/cell": 0.5}})  # the others were trained on
+    ship.score([*records, *told[1:], *signs, cells], into)
     scores = cards.read(into / f"{shipped.name}.json").scores
-    assert len(scores) == len(some)
+    assert len(scores) == len(some) - 1
     of_mini = scores["hpatches/matching on hpatches-mini, split mini: matching/map"]
     low, high = of_mini.interval
     assert low < of_mini.value < high

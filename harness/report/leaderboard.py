@@ -278,7 +278,9 @@ def _comparable(records: list[Record]) -> list[Record]:
     """
     tasks: dict[str, Record] = {}
     models: dict[str, Record] = {}
-    libraries = {name for one in records for name in one.protocol.libraries}
+    judges: dict[str, set[str]] = defaultdict(set)  # libraries by the name of the protocol
+    for one in records:
+        judges[one.protocol.name] |= {*one.protocol.libraries}
     for one in records:
         task = tasks.setdefault(one.protocol.name, one)
         row = models.setdefault(one.model.name, one)
@@ -289,7 +291,7 @@ def _comparable(records: list[Record]) -> list[Record]:
         versions, its_versions = one.environment.libraries, task.environment.libraries
         pairs += [
             (task, f"version of {name}", versions.get(name), its_versions.get(name))
-            for name in sorted(libraries)
+            for name in sorted(judges[one.protocol.name])
         ]
         for part, mine, its in (
             ("model", one.model, row.model),
@@ -312,5 +314,6 @@ def must_agree(one: Record, other: Record, what: str, a: object, b: object) -> N
         raise ValueError(
             f"{one.model.name} ({one.protocol.name}) and {other.model.name}"
             f" ({other.protocol.name}) can't share a table on {one.data.name}, split"
-            f" {one.data.split}: {what} is {a} and {b}; evaluate again what is out of date"
+            f" {one.data.split}: {what} is {a} and {b}; remove the record that is out of date, and"
+            " evaluate again"
         )

@@ -108,7 +108,7 @@ def eth(
     if not 0 < ratio <= 1:
         raise ValueError(f"ratio {ratio}: above 0 is wanted, and at most 1, which lets all pass")
     if files is not None:
-        _must_be_new(files)
+        _must_be_free(files)
     variant = [f"ratio-{float(ratio)}"] * (ratio != RATIO) + [f"{repeats}-runs"] * (repeats != 1)
     cut = _Cut(side, extent, smoothing)
     opened = open_scenes(sample() if data is None else data, split, keypoints)
@@ -124,11 +124,11 @@ def eth(
     )
 
 
-def _must_be_new(files: Path) -> None:
-    if files.exists():
-        raise FileExistsError(
-            f"{files} is there already: give a new folder (--set files=DIR), and one model"
-        )
+def _must_be_free(files: Path) -> None:
+    try:
+        atomic.must_be_free(files)
+    except FileExistsError as error:
+        raise FileExistsError(f"{error}, by --set files=DIR; of one model") from error
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ def _write(
     distance: Distance,
 ) -> None:
     """The official files of keypoints, descriptors and matches, scene by scene."""
-    _must_be_new(folder)  # another model of this run may have written it
+    _must_be_free(folder)  # another model of this run may have written it
     with atomic.placing(folder) as unfinished:
         for scene, own, pairs in zip(scenes, vectors, matched, strict=True):
             root = unfinished / scene.name

@@ -239,7 +239,7 @@ def _curve(log: Sequence[Seen]) -> tuple[Moment, ...]:
 def hours(log: Sequence[Seen]) -> float:
     """Of as many steps, each as long as the middle one: pauses and what else ran don't count."""
     steps = [after.seconds - before.seconds for before, after in pairwise(log)]
-    return round(len(steps) * median(steps) / 3600, 3) if steps else 0.0
+    return round(log[-1].step * median(steps) / 3600, 3) if steps else 0.0
 
 
 def _card(run: Run, parts: Sequence[Dataset], last: Seen, sha256: str, log: Sequence[Seen]) -> Card:
