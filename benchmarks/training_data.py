@@ -1,15 +1,15 @@
 """What training data are worth: one change at a time, the same short training, what tests say.
 
-    python benchmarks/training_data.py --images DIR --photographs DIR --held-out DIR --oxford DIR
-        --frames DIR --mini DIR --out DIR [ROW ...]
+    python benchmarks/training_data.py --images DIR --photographs DIR --held-out DIR,DIR
+        --oxford DIR --frames DIR --mini DIR --out DIR [ROW ...]
 
 HardNet learns from patches of images that are moved, warped and relit at random (`harness data
 build homography`), from regions that a detector finds in views of images (`views`), from scenes
 built from photographs, and from these together; a row's name says in what it differs from the row
 without a comma. Settings are those of `zoo_training.py`. It is tested on sequences of photographs
-that are in no set (`held_out_sequences.py`; of another place, if photographs are of one, or rows
-that learn from that place have it easier), by which data may be chosen, and on what they may not be
-chosen by: Oxford with the regions of a folder and a set in HPatches' form. Rows that differ
+that are in no set (`held_out_sequences.py`; rows that learn from the place that they show have it
+easier), by which data may be chosen, and on what they may not be chosen by: Oxford with the regions
+of a folder and a set in HPatches' form. Rows that differ
 in the seed alone say what a difference is worth: their deviation, pooled, is the last row. Sets and
 trainings that are there already are taken as they are. The table stands in OUT/table.md.
 """
@@ -135,7 +135,7 @@ def tests(given: argparse.Namespace) -> list[Protocol]:
     """What is tested by: held-out sequences, Oxford on given regions, a set in HPatches' form."""
     few = {"features": FEATURES}
     asked: list[tuple[str, dict[str, Any]]] = [
-        ("oxford", {"data": given.held_out, **few}),
+        *(("oxford", {"data": Path(one), **few}) for one in given.held_out.split(",")),
         ("oxford", {"data": given.oxford, "frames": given.frames, **few}),
         ("hpatches/matching", {"data": given.mini}),
     ]
@@ -143,17 +143,17 @@ def tests(given: argparse.Namespace) -> list[Protocol]:
 
 
 def names(by: Sequence[Protocol]) -> list[str]:
-    """Of scores: the held-out sequences, Oxford, each of its six, the set in HPatches' form."""
-    return ["held-out sequences", "Oxford", *SIX, by[-1].dataset.name]
+    """Of scores: held-out sequences, Oxford, each of its six, the set in HPatches' form."""
+    held_out = [one.dataset.name.removeprefix("oxford-") for one in by[:-2]]
+    return [*held_out, "Oxford", *SIX, by[-1].dataset.name]
 
 
 def scores(model: Descriptor, by: Sequence[Protocol]) -> dict[str, float]:
     """Matching mAP by `names`, in points."""
-    own, oxford, mini = (next(evaluate(model, [protocol])) for protocol in by)
-    each = [oxford.scores[f"{one}/map"] for one in SIX]
-    heads = [record.scores[record.protocol.headline] for record in (own, oxford, mini)]
-    found = [100 * value for value in (*heads[:2], *each, heads[2])]
-    return dict(zip(names(by), found, strict=True))
+    found = [next(evaluate(model, [protocol])) for protocol in by]
+    *heads, mini = (record.scores[record.protocol.headline] for record in found)
+    each = [found[-2].scores[f"{one}/map"] for one in SIX]
+    return dict(zip(names(by), [100 * value for value in (*heads, *each, mini)], strict=True))
 
 
 def story(model: Path, by: Sequence[Protocol]) -> str:
@@ -208,7 +208,8 @@ def main() -> None:
     """Train, test, write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows", nargs="*", default=[*ROWS])
-    for folder in ("images", "photographs", "held-out", "oxford", "frames", "mini", "out"):
+    parser.add_argument("--held-out", required=True)
+    for folder in ("images", "photographs", "oxford", "frames", "mini", "out"):
         parser.add_argument(f"--{folder}", required=True, type=Path)
     parser.add_argument("--points", type=int, default=40, help="of each image")
     parser.add_argument("--patches", type=int, default=100_000, help="trained on")

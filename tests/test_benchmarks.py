@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toy import toy_dataset, toy_protocol
+from toy import toy_dataset, toy_descriptor, toy_protocol
 
+from harness import Protocol, Scores
 from zoo.training.recipe import read
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
@@ -98,3 +99,18 @@ def test_a_story_is_of_the_model_the_data_and_the_definition(benchmark, tmp_path
         story(tmp_path / "a", [toy_protocol(dataset=toy_dataset(truth="other"))]),
     }
     assert len(told) == 4 and story(tmp_path / "a", by) in told
+
+
+def test_scores_of_a_row_stand_under_what_they_were_measured_on(benchmark):
+    module = benchmark("training_data")
+
+    def protocol(name, **scores):
+        return Protocol(name, 1, toy_dataset(name=name), lambda _: Scores(scores), "map")
+
+    six = {f"{one}/map": k / 10 for k, one in enumerate(module.SIX)}
+    by = [protocol("oxford-a", map=0.1), protocol("oxford-b", map=0.2)]
+    by += [protocol("oxford", map=0.3, **six), protocol("hpatches-mini", map=0.4)]
+    found = module.scores(toy_descriptor(), by)
+    heads = {"a": 10, "b": 20, "Oxford": 30, "hpatches-mini": 40}
+    assert found == pytest.approx({**heads, **{one: 10 * k for k, one in enumerate(module.SIX)}})
+    assert [*found] == ["a", "b", "Oxford", *module.SIX, "hpatches-mini"]

@@ -35,6 +35,11 @@ def sosnet(device: str = "cpu") -> Descriptor:
     return _shipped("sosnet", device)
 
 
+def adasample_sos(device: str = "cpu") -> Descriptor:
+    """AdaSample's sampling and loss with second-order similarity, under the same setting."""
+    return _shipped("adasample+sos", device)
+
+
 def doap(device: str = "cpu") -> Descriptor:
     """DOAP: listwise average precision on L2-Net's network, under the same setting."""
     return _shipped("doap", device)
