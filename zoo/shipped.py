@@ -43,3 +43,8 @@ def adasample_sos(device: str = "cpu") -> Descriptor:
 def doap(device: str = "cpu") -> Descriptor:
     """DOAP: listwise average precision on L2-Net's network, under the same setting."""
     return _shipped("doap", device)
+
+
+def mixed_context(device: str = "cpu") -> Descriptor:
+    """The mixed context loss on L2-Net's network, under the same setting."""
+    return _shipped("mixed-context", device)
