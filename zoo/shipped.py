@@ -45,6 +45,11 @@ def doap(device: str = "cpu") -> Descriptor:
     return _shipped("doap", device)
 
 
+def doap_st(device: str = "cpu") -> Descriptor:
+    """DOAP that moves and warps each patch first, by a spatial transformer."""
+    return _shipped("doap-st", device)
+
+
 def mixed_context(device: str = "cpu") -> Descriptor:
     """The mixed context loss on L2-Net's network, under the same setting."""
     return _shipped("mixed-context", device)
