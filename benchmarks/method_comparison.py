@@ -22,10 +22,9 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 from short_training import trained_or_resumed
-from training_data import names, remembered, scores, story, tests
+from training_data import names, scored, scores, tests
 from zoo_training import settings
 
-from harness import onnx_file
 from harness.types import Protocol
 from protocols.oxford.reader import SIX
 from zoo import card, handcrafted
@@ -54,14 +53,7 @@ def measured(
     recipe, *more = FROM.get(name, (name,))
     said = [*settings(read(recipe), given.patches, seed), *more]
     trained_or_resumed(recipe, out, given.data.split(","), said)
-
-    model = out / "model.onnx"
-
-    def measure() -> dict[str, float]:
-        return scores(onnx_file.open_model(model, device="cpu"), by)
-
-    found = remembered(out / "scores.json", story(model, by), measure)
-    return {**found, LESS: 100 * card.read(out / "card.json").curve[-1].fpr95}
+    return {**scored(out, by), LESS: 100 * card.read(out / "card.json").curve[-1].fpr95}
 
 
 def answer(better: str, worse: str, measure: str, a: Sequence[float], b: Sequence[float]) -> str:

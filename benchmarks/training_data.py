@@ -9,9 +9,9 @@ built from photographs, and from these together; a row's name says in what it di
 without a comma. Settings are those of `zoo_training.py`. It is tested on sequences of photographs
 that are in no set (`held_out_sequences.py`; rows that learn from the place that they show have it
 easier), by which data may be chosen, and on what they may not be chosen by: Oxford with the regions
-of a folder and a set in HPatches' form. Rows that differ
-in the seed alone say what a difference is worth: their deviation, pooled, is the last row. Sets and
-trainings that are there already are taken as they are. The table stands in OUT/table.md.
+of a folder and a set in HPatches' form. Rows that differ in the seed alone say what a difference is
+worth: their deviation, pooled, is the last row. Sets and trainings that are there already are taken
+as they are. The table stands in OUT/table.md.
 """
 
 import argparse
@@ -173,9 +173,8 @@ def remembered(file: Path, story: str, measure: Callable[[], dict[str, float]]) 
     return found
 
 
-def measured(name: str, given: argparse.Namespace, by: Sequence[Protocol]) -> dict[str, float]:
-    """Scores of a row, whose training is run where there is none."""
-    out = trained(name, ROWS[name], given)
+def scored(out: Path, by: Sequence[Protocol]) -> dict[str, float]:
+    """The scores of what was trained in a folder, kept beside it."""
     model = out / "model.onnx"
 
     def measure() -> dict[str, float]:
@@ -217,7 +216,7 @@ def main() -> None:
     by = tests(given)
     found: dict[str, dict[str, float]] = {}
     for name in given.rows:
-        found[name] = measured(name, given, by)
+        found[name] = scored(trained(name, ROWS[name], given), by)
         print(row(name, found[name]), flush=True)
     rows = [row("rootsift", scores(handcrafted.rootsift(), by))]
     rows += [row(name, each) for name, each in found.items()]

@@ -163,12 +163,11 @@ def by_ratio(records: Sequence[results.Record]) -> Iterator[str]:
 def short(records: Sequence[results.Record]) -> str:
     """Matching mAP on four benchmarks, a row for each model."""
     boards = [board(records, *where) for where in SHORT.values()]
-    keys = ["matching/map", "matching/map", "map", "map"]
 
     def rows() -> Iterator[list[str]]:
-        for name in names(boards[0], keys[0]):
-            found = [(one.get(name), key) for one, key in zip(boards, keys, strict=True)]
-            cells = [f"{100 * one.scores[key]:.1f}" if one else "—" for one, key in found]
+        for name in names(boards[0], "matching/map"):
+            found = [known.get(name) for known in boards]
+            cells = [f"{100 * r.scores[r.protocol.headline]:.1f}" if r else "—" for r in found]
             yield [f"`{name}`", boards[0][name].model.size, *cells]
 
     return "\n".join(table(["dim", *SHORT], rows()))

@@ -187,13 +187,13 @@ def _store(file: Path, row: Weights) -> None:
     import safetensors.torch
 
     metadata = {"source": row.name, "file": row.file, "sha256": row.sha256, "licence": row.licence}
-    contents = safetensors.torch.save(tensors(file), metadata)
     stored = _place(row)
     stored.parent.mkdir(parents=True, exist_ok=True)
     # Keys of metadata come in any order: of two processes, one's note would not be the other's.
     with FileLock(stored.with_suffix(".lock")):
         if is_stored(row) and _fits(stored):
             return
+        contents = safetensors.torch.save(tensors(file), metadata)
         with atomic.writing(stored) as stream:
             stream.write(contents)
         atomic.write_text(_note(stored), hashlib.sha256(contents).hexdigest())

@@ -67,13 +67,13 @@ def test_every_network_of_the_zoo_is_exported_as_it_computes(part, tmp_path):
     export(trained.by_torch(tmp_path / "weights", card), tmp_path / "x.onnx")  # or it is refused
 
 
-def file_of_card(card: Card) -> Path:
+def file_of(card: Card) -> Path:
     return shipped_models.FOLDER / f"{card.name}.safetensors"
 
 
 def test_a_shipped_model_computes_what_its_weights_give_in_torch(shipped):
     made = shipped_models.adasample()
-    by_torch = trained.by_torch(file_of_card(shipped), shipped)
+    by_torch = trained.by_torch(file_of(shipped), shipped)
     assert made.provider == "CPUExecutionProvider"
     assert apart_by(made.describe(PATCHES), by_torch.describe(PATCHES), L2).max() < 1e-5
     assert not [law for law in check_descriptor(made) if not law.passed]
@@ -86,28 +86,28 @@ def test_a_shipped_model_computes_what_its_weights_give_in_torch(shipped):
 def test_the_code_of_a_shipped_model_is_that_of_its_network_and_graph(shipped, monkeypatch):
     """Or else its vectors would be computed again for each new maker, or form of record."""
     read = []
-    file_of = registry._file
-    monkeypatch.setattr(registry, "_file", lambda name: read.append(name) or file_of(name))
+    found = registry._file
+    monkeypatch.setattr(registry, "_file", lambda name: read.append(name) or found(name))
     made = shipped_models.adasample()
     assert {"zoo.trained", "zoo.backbones", "harness.onnx_export"} <= set(read)
     assert not {"zoo.shipped", "zoo.ship", "harness.results", "harness.evaluate"} & set(read)
-    assert made.code != trained.by_torch(file_of_card(shipped), shipped).code
+    assert made.code != trained.by_torch(file_of(shipped), shipped).code
 
 
 def test_the_descriptor_says_what_the_card_says(shipped):
-    made = trained.by_torch(file_of_card(shipped), shipped)
+    made = trained.by_torch(file_of(shipped), shipped)
     assert (made.name, made.dim, made.distance) == ("adasample", 128, L2)
     assert made.trained_on == {"made/up"}
     assert (made.licence, made.weights) == ("Apache-2.0", shipped.weights)
 
 
 def test_weights_are_kept_to_half_precision_and_few_bytes(network, shipped):
-    kept = safetensors.torch.load_file(file_of_card(shipped))
-    assert file_of_card(shipped).stat().st_size < 3e6
+    kept = safetensors.torch.load_file(file_of(shipped))
+    assert file_of(shipped).stat().st_size < 3e6
     assert {one.dtype for one in kept.values()} == {torch.float16, torch.float32, torch.int64}
     assert {kept[name].dtype for name, _ in network.named_parameters()} == {torch.float16}
-    loaded = trained.load(file_of_card(shipped), shipped).state_dict()
-    assert not trained.load(file_of_card(shipped), shipped).training
+    loaded = trained.load(file_of(shipped), shipped).state_dict()
+    assert not trained.load(file_of(shipped), shipped).training
     for name, value in network.state_dict().items():
         assert loaded[name].dtype == value.dtype
         assert torch.allclose(loaded[name], value, rtol=5e-4, atol=1e-7)
@@ -139,7 +139,7 @@ def test_weights_that_do_not_fit_float16_are_refused(network):
 def test_weights_of_another_card_are_refused(shipped):
     other = shipped.model_copy(update={"weights": "2" * 64})
     with pytest.raises(ValueError, match=f"has sha256 {shipped.weights}, but the card of adasamp"):
-        trained.load(file_of_card(shipped), other)
+        trained.load(file_of(shipped), other)
 
 
 def test_missing_weights_are_named(shipped, tmp_path):
@@ -158,7 +158,7 @@ def test_missing_weights_are_named(shipped, tmp_path):
 def test_a_card_of_another_network_is_refused(change, message, shipped):
     card = Card(**shipped.model_dump() | change)
     with pytest.raises(ValueError, match=f"(?s){message}"):
-        trained.load(file_of_card(shipped), card)
+        trained.load(file_of(shipped), card)
 
 
 @pytest.mark.data
@@ -167,7 +167,7 @@ def test_what_is_shipped_scores_on_hpatches_as_it_does_in_torch(shared):
     data = shared / "hpatches" / "mini"
     protocols = [registry.load("protocols", f"hpatches/{task}")(data=data) for task in tasks]
     card = cards.read(shipped_models.FOLDER / "adasample.json")
-    models = shipped_models.adasample(), trained.by_torch(file_of_card(card), card)
+    models = shipped_models.adasample(), trained.by_torch(file_of(card), card)
     for here, there in zip(*(evaluate(model, protocols) for model in models), strict=True):
         assert here.scores.keys() == there.scores.keys()
         for name, score in here.scores.items():

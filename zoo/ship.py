@@ -14,7 +14,6 @@ from pathlib import Path
 from harness import atomic, results
 from harness.results import Record
 from zoo import card as cards
-from zoo.card import Card, Measured
 from zoo.shipped import FOLDER
 
 
@@ -33,7 +32,7 @@ def take(folder: Path, limits: str, into: Path = FOLDER) -> str:
     return card.name
 
 
-def headlines(records: Iterable[Record], card: Card) -> dict[str, Measured]:
+def headlines(records: Iterable[Record], card: cards.Card) -> dict[str, cards.Measured]:
     """The headline scores in whole records, of any models, of the one that a card is of."""
     found = {}
     for record in records:
@@ -43,7 +42,7 @@ def headlines(records: Iterable[Record], card: Card) -> dict[str, Measured]:
         mine = (record.model.name, record.model.weights) == (card.name, card.weights)
         if mine and data.complete and told:
             name = f"{record.protocol.name} on {data.name}, split {data.split}: {headline}"
-            found[name] = Measured(
+            found[name] = cards.Measured(
                 value=record.scores[headline], interval=record.intervals.get(headline)
             )
     return dict(sorted(found.items()))
