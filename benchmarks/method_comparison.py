@@ -34,6 +34,9 @@ ANY = "adasample, any positive"
 ASKED = (
     ("adasample", "hardnet"),
     ("adasample", ANY),
+    ("adasample+sos", "adasample"),
+    ("adasample+sos", "sosnet"),
+    ("sosnet", "hardnet"),
     ("mixed-context", "triplet"),
     ("mixed-context", "siamese"),
     ("triplet", "siamese"),

@@ -53,3 +53,13 @@ def doap_st(device: str = "cpu") -> Descriptor:
 def mixed_context(device: str = "cpu") -> Descriptor:
     """The mixed context loss on L2-Net's network, under the same setting."""
     return _shipped("mixed-context", device)
+
+
+def doap_binary(device: str = "cpu") -> Descriptor:
+    """DOAP of 256 bits, under the same setting."""
+    return _shipped("doap-binary", device)
+
+
+def l2net(device: str = "cpu") -> Descriptor:
+    """L2-Net+ by its three losses, under the same setting."""
+    return _shipped("l2net+", device)
