@@ -137,14 +137,21 @@ def trained(name: str, data: Data, given: argparse.Namespace) -> Path:
 
 
 def tests(given: argparse.Namespace) -> list[Protocol]:
-    """What is tested by: held-out sequences, Oxford on given regions, a set in HPatches' form."""
+    """What is tested by: held-out sequences, Oxford on given regions, a set in HPatches' form.
+
+    Raises:
+        ValueError: if two are of one name, for of such only one would be in the table.
+    """
     few = {"features": FEATURES}
     asked: list[tuple[str, dict[str, Any]]] = [
         *(("oxford", {"data": Path(one), **few}) for one in given.held_out.split(",")),
         ("oxford", {"data": given.oxford, "frames": given.frames, **few}),
         ("hpatches/matching", {"data": given.mini}),
     ]
-    return [make_protocols(protocol_names(name), options)[0] for name, options in asked]
+    found = [make_protocols(protocol_names(name), options)[0] for name, options in asked]
+    if len(set(names(found))) < len(names(found)):
+        raise ValueError(f"two tests have one name: {', '.join(names(found))}; rename a folder")
+    return found
 
 
 def names(by: Sequence[Protocol]) -> list[str]:

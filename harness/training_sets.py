@@ -33,7 +33,10 @@ def open_set(spec: str) -> Dataset:
 
 
 def joined(parts: Sequence[Dataset]) -> Dataset:
-    """One data set of several; no point and no image is in two of them.
+    """One data set of several, whose points and images are all different ones.
+
+    Even where two show the same thing: a photograph of which there are homographies and views, say.
+    By its name it is one for `photograph`, and held out of all or none.
 
     Raises:
         ValueError: if one is there twice, or there is none, or one does not name its photographs.

@@ -63,13 +63,12 @@ def test_all_methods_of_the_zoo_have_one_setting(benchmark):
     module = benchmark("zoo_training")
     taken = set()
     for name in module.RECIPES:
-        recipe, *said = module.FROM.get(name, (name,))
-        told = [*said, *module.settings(read(recipe), 500_000, 0)]
-        whole = read(recipe, told, ["scenes"])
+        whole = read(name, module.settings(read(name), 500_000, 0), ["scenes"])
         assert whole.steps == 480 and whole.optimiser.lr == 0.005
         assert whole.optimiser.name == "adam" and whole.factor_at(479) < 0.01
         assert whole.optimiser.weight_decay == 0 and whole.augmentation.dihedral
         method = dict(whole.method.options)
+        assert (method["images"], method["share"]) == (3, 1.0)
         pairs = method.get("pairs", method.get("in_order", 0) + method.get("at_random", 0))
         assert method.get("patches", 2 * pairs) == module.BATCH
         assert {k: method[k] for k in method if k in module.OPTIONS} == {

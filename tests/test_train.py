@@ -132,6 +132,8 @@ def test_what_cannot_be_trained_is_told_before_anything_is_written(
     out = tmp_path / "out"
     with pytest.raises(ValueError, match="epochs"):
         command.train(recipe, out, data=[scenes], settings=["epochs=0"])
+    with pytest.raises(FileNotFoundError):
+        command.train(recipe, out, data=[str(tmp_path / "elsewhere")], device="cpu")
     with pytest.raises(ValueError, match="no precision 'half'"):
         command.train(recipe, out, data=[scenes], precision="half", device="cpu")
     monkeypatch.setattr(command, "find_spec", lambda name: None)
@@ -140,7 +142,7 @@ def test_what_cannot_be_trained_is_told_before_anything_is_written(
     if not torch.cuda.is_available():
         with pytest.raises(RuntimeError, match="finds no CUDA device here"):
             command.train(recipe, out, data=[scenes], device="cuda")
-    assert not (out / "checkpoint.pt").exists()
+    assert not out.exists()
 
 
 def test_progress_tells_loss_error_and_speed():

@@ -268,6 +268,23 @@ def test_weights_come_in_with_their_card_and_scores(shipped, network, tmp_path, 
     assert low < of_mini.value < high
 
 
+def test_signs_come_in_as_a_descriptor_of_the_same_weights(tmp_path):
+    rng = np.random.default_rng(0)
+    patches = rng.integers(0, 256, (20, 32, 32), np.uint8)
+    for end in ("json", "safetensors"):
+        shutil.copy(shipped_models.FOLDER / f"l2net+.{end}", tmp_path)
+    ship.signs("l2net+", "bits", tmp_path)
+    own, card = (cards.read(tmp_path / f"{name}.json") for name in ("l2net+", "bits"))
+    assert (card.weights, card.curve, card.hours) == (own.weights, own.curve, own.hours)
+    assert card.recipe["name"] == "bits" and card.recipe["network"]["binary"]
+    vectors, bits = (
+        trained.by_torch(tmp_path / f"{one.name}.safetensors", one).describe(patches)
+        for one in (own, card)
+    )
+    np.testing.assert_array_equal(np.unpackbits(bits, axis=1), vectors >= 0)
+    assert cards.read(shipped_models.FOLDER / "l2net-binary.json").weights == own.weights
+
+
 # ---- cards
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import numpy as np
 import torch
-from annotated_types import Ge
+from annotated_types import Ge, Gt, Le
 from jaxtyping import Float, Int, UInt8
 from torch.nn import functional
 
@@ -26,25 +26,43 @@ Vectors = Float[torch.Tensor, "p dim"]
 Scalar = Float[torch.Tensor, ""]
 
 
-def progressive(groups: Groups, in_order: int, at_random: int, seed: int) -> Sampler:
+def progressive(
+    groups: Groups,
+    in_order: int,
+    at_random: int,
+    seed: int,
+    *,
+    images: int | None = None,
+    share: float = 0.5,
+) -> Sampler:
     """Each step the next points of the training set, and as many random others; section 3.3.
 
     Args:
-        groups: the training set, which the steps go through again and again, in its order.
+        groups: the training set, which the steps go through again and again. The order is drawn
+            once: in that of the files, batches would be of one set for long.
         in_order: p1, points taken in order.
         at_random: p2, points drawn from the rest.
-        seed: with the step, decides what is random.
+        seed: decides the order, and with the step what else is random.
+        images: of the random points; as in `zoo.training.pairs.random_pairs`.
+        share: of the random points.
 
     Raises:
-        ValueError: if there are too few points, or points without a pair.
+        ValueError: if there are too few points or images, or points without a pair.
     """
     matching.check(groups, in_order + at_random)
+    order = np.random.default_rng([seed, matching.EPOCH]).permutation(len(groups))
+    draw = matching.points(groups, at_random, seed, images=images, share=share)
 
     def batch(step: int) -> Batch:
-        rng = np.random.default_rng([seed, step, matching.STEP])
-        following = (step * in_order + np.arange(in_order)) % len(groups)
-        others = matching.without(following, groups, at_random, rng)
-        return matching.pairs_of(groups, np.concatenate([following, others]), rng)
+        following = order[(step * in_order + np.arange(in_order)) % len(order)]
+        others, first, rng = draw(step)
+        new = ~np.isin(others, following)
+        point = np.concatenate([following, others[new]])
+        point = np.concatenate([point, matching.without(point, groups, int((~new).sum()), rng)])
+        anchor = rng.integers(groups.size[point])
+        if first is not None:
+            anchor[in_order : in_order + new.sum()] = first[new]
+        return matching.pairs_of(groups, point, rng, anchor)
 
     return batch
 
@@ -97,6 +115,8 @@ class Progressive(Method):
         at_random: Annotated[int, Ge(1)],
         e2: Annotated[float, Ge(0)] = 1.0,
         e3: Annotated[float, Ge(0)] = 1.0,
+        images: Annotated[int, Ge(1)] | None = None,
+        share: Annotated[float, Gt(0), Le(1)] = 0.5,
     ) -> None:
         """Keep the options.
 
@@ -107,14 +127,19 @@ class Progressive(Method):
                 of E1 and E3 do: 1 belongs to the paper's 128 pairs, and p / 128 to p; 0 where the
                 paper shows what it is good for.
             e3: weight of the maps on the way; 0 for the paper's figure 3, curve B.
+            images: `share` of the random points are from so many images.
+            share: of the random points.
         """
         super().__init__()
         self.in_order, self.at_random = in_order, at_random
         self.e2, self.e3 = e2, e3
+        self.images, self.share = images, share
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
         """Progressive sampling."""
-        return progressive(groups, self.in_order, self.at_random, seed)
+        return progressive(
+            groups, self.in_order, self.at_random, seed, images=self.images, share=self.share
+        )
 
     def forward(
         self,

@@ -1,10 +1,11 @@
 """What the zoo ships: trained weights come in, and cards are told what records say of them.
 
-    python -m zoo.ship --results results [--limits TEXT FOLDER ...]
+    python -m zoo.ship --results results [--limits TEXT FOLDER ...] [--signs l2net+ l2net-binary]
 
 FOLDER is what `harness train` wrote; the name on its card is the descriptor's. A maker in
-`zoo.shipped` and an entry point make it known. Called again after each evaluation, without folders,
-it brings the scores on the cards up to the records.
+`zoo.shipped` and an entry point make it known. `--signs` makes a second descriptor of what ships,
+of the signs of its vectors. Called again after each evaluation, without folders, it brings the
+scores on the cards up to the records.
 """
 
 import argparse
@@ -12,9 +13,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from harness import atomic, results
+from harness.distances import HAMMING
 from harness.results import Record
 from zoo import card as cards
 from zoo.shipped import FOLDER
+from zoo.training.recipe import Part
 
 
 def take(folder: Path, limits: str, into: Path = FOLDER) -> str:
@@ -30,6 +33,27 @@ def take(folder: Path, limits: str, into: Path = FOLDER) -> str:
         stream.write((folder / "weights.safetensors").read_bytes())
     cards.write(into / f"{card.name}.json", card)
     return card.name
+
+
+def signs(of: str, name: str, into: Path = FOLDER) -> None:
+    """Put the signs of a network's vectors beside it: other bits of the same weights and training.
+
+    Args:
+        of: the name of what ships, of a network that is trained alike with `binary`.
+        name: of the descriptor.
+        into: folder of what is shipped.
+    """
+    card = cards.read(into / f"{of}.json")
+    network = Part(name=card.network.name, **{**card.network.options, "binary": True})
+    kept = {"name": name, "network": network.model_dump()}
+    limits = (
+        f"{card.limits} Weights and curve are those of {of}, of whose vectors it gives the signs."
+    )
+    update = {"name": name, "network": network, "distance": HAMMING.name, "limits": limits}
+    with atomic.writing(into / f"{name}.safetensors") as stream:
+        stream.write((into / f"{of}.safetensors").read_bytes())
+    told = {**update, "recipe": {**card.recipe, **kept}, "scores": {}}
+    cards.write(into / f"{name}.json", card.model_copy(update=told))
 
 
 def headlines(records: Iterable[Record], card: cards.Card) -> dict[str, cards.Measured]:
@@ -62,12 +86,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--limits", default="")
+    parser.add_argument("--signs", nargs=2, metavar=("OF", "NAME"))
     parser.add_argument("--results", required=True, type=Path)
     given = parser.parse_args()
     if given.folders and not given.limits:
         parser.error("--limits is missing: say what the weights are not good for")
     for folder in given.folders:
         print(take(folder, given.limits))
+    if given.signs:
+        signs(*given.signs)
     score(results.load(given.results))
 
 

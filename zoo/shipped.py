@@ -63,3 +63,8 @@ def doap_binary(device: str = "cpu") -> Descriptor:
 def l2net(device: str = "cpu") -> Descriptor:
     """L2-Net+ by its three losses, under the same setting."""
     return _shipped("l2net+", device)
+
+
+def l2net_binary(device: str = "cpu") -> Descriptor:
+    """The signs of L2-Net+, packed, under the same setting."""
+    return _shipped("l2net-binary", device)

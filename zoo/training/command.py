@@ -33,7 +33,7 @@ from zoo.training.recipe import Recipe
 from zoo.training.together import number
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-RECIPE = "recipe.json"
+RECIPE, WEIGHTS = "recipe.json", "weights.safetensors"
 
 log = logging.getLogger(__name__)
 
@@ -70,9 +70,9 @@ def train(
     out = out or Path("trained", recipe.name)
     keep_freed()
     with _processes(device) as place:
-        _claim(out, recipe, resume=resume)
         parts = [training_sets.open_set(one) for one in recipe.data]
         kind = precision_of(precision, place)
+        _claim(out, recipe, resume=resume)
         with _bar() as bar:
             run = _prepared(recipe, training_sets.joined(parts), place, kind, bar)
             last = _trained(run, out, bar, resume=resume, tensorboard=tensorboard)
@@ -85,7 +85,7 @@ def train(
 
 def _claim(out: Path, recipe: Recipe, *, resume: bool) -> None:
     """Make the folder of a training, or find that it holds this very one."""
-    if (out / state.FILE).is_file() and not resume:
+    if not resume and any((out / one).is_file() for one in (state.FILE, WEIGHTS)):
         raise FileExistsError(
             f"{out} holds a training already: go on with it by --resume, or choose another --out"
         )
@@ -218,7 +218,7 @@ def _placed(out: Path, run: Run, parts: Sequence[Dataset], last: Seen) -> None:
     """Write what was trained: weights, their card, and the ONNX file of both."""
     contents = trained.pack(run.network)
     card = _card(run, parts, last, hashlib.sha256(contents).hexdigest(), read_log(out))
-    weights = out / "weights.safetensors"
+    weights = out / WEIGHTS
     with atomic.writing(weights) as stream:
         stream.write(contents)
     cards.write(out / "card.json", card)
