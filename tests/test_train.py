@@ -132,7 +132,7 @@ def test_what_cannot_be_trained_is_told_before_anything_is_written(
     out = tmp_path / "out"
     with pytest.raises(ValueError, match="epochs"):
         command.train(recipe, out, data=[scenes], settings=["epochs=0"])
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(LookupError, match=r"no dataset named '.*elsewhere'"):
         command.train(recipe, out, data=[str(tmp_path / "elsewhere")], device="cpu")
     with pytest.raises(ValueError, match="no precision 'half'"):
         command.train(recipe, out, data=[scenes], precision="half", device="cpu")

@@ -189,7 +189,8 @@ def records():
 def test_a_shipped_card_says_what_records_say_and_no_more(file, records):
     card = cards.read(file)
     assert card.name == file.stem and card.name in registry.names("descriptors")
-    assert file.with_suffix(".safetensors").stat().st_size < 3e6
+    most = 5e6 if card.dim == 256 else 3e6  # the last layer of 256 outputs is twice as large
+    assert file.with_suffix(".safetensors").stat().st_size < most
     assert card.curve[-1].step == card.steps and card.limits
     assert card.scores and card.scores == ship.headlines(records, card)
 
