@@ -17,7 +17,6 @@ from harness.distances import HAMMING
 from harness.results import Record
 from zoo import card as cards
 from zoo.shipped import FOLDER
-from zoo.training.recipe import Part
 
 
 def take(folder: Path, limits: str, into: Path = FOLDER) -> str:
@@ -29,9 +28,7 @@ def take(folder: Path, limits: str, into: Path = FOLDER) -> str:
         into: folder of what is shipped.
     """
     card = cards.read(folder / "card.json").model_copy(update={"limits": limits})
-    with atomic.writing(into / f"{card.name}.safetensors") as stream:
-        stream.write((folder / "weights.safetensors").read_bytes())
-    cards.write(into / f"{card.name}.json", card)
+    _put(folder / "weights.safetensors", card, into)
     return card.name
 
 
@@ -44,16 +41,23 @@ def signs(of: str, name: str, into: Path = FOLDER) -> None:
         into: folder of what is shipped.
     """
     card = cards.read(into / f"{of}.json")
-    network = Part(name=card.network.name, **{**card.network.options, "binary": True})
-    kept = {"name": name, "network": network.model_dump()}
-    limits = (
-        f"{card.limits} Weights and curve are those of {of}, of whose vectors it gives the signs."
-    )
-    update = {"name": name, "network": network, "distance": HAMMING.name, "limits": limits}
-    with atomic.writing(into / f"{name}.safetensors") as stream:
-        stream.write((into / f"{of}.safetensors").read_bytes())
-    told = {**update, "recipe": {**card.recipe, **kept}, "scores": {}}
-    cards.write(into / f"{name}.json", card.model_copy(update=told))
+    network = card.network.model_copy(update={"binary": True})
+    update = {
+        "name": name,
+        "network": network,
+        "distance": HAMMING.name,
+        "recipe": {**card.recipe, "name": name, "network": network.model_dump()},
+        "scores": {},
+        "limits": f"{card.limits} Weights and curve are those of {of}, of whose vectors it gives"
+        " the signs.",
+    }
+    _put(into / f"{of}.safetensors", card.model_copy(update=update), into)
+
+
+def _put(weights: Path, card: cards.Card, into: Path) -> None:
+    with atomic.writing(into / f"{card.name}.safetensors") as stream:
+        stream.write(weights.read_bytes())
+    cards.write(into / f"{card.name}.json", card)
 
 
 def headlines(records: Iterable[Record], card: cards.Card) -> dict[str, cards.Measured]:
