@@ -1,37 +1,41 @@
-"""Error bars: percentile bootstrap over scenes, seeded."""
+"""Error bars: Student's t of the jackknife over scenes."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
+from scipy.special import stdtrit
 
-DRAWS = 2000
 COVERED = 0.95
 
 
-def interval(
-    statistic: Callable[[Int[np.ndarray, "draws scenes"]], Float[np.ndarray, " draws"]],
-    scenes: int,
-) -> tuple[float, float] | None:
-    """The middle 95 % of a statistic over scenes drawn with replacement; None for one scene.
+def interval(value: float, without: Float[np.ndarray, " scenes"]) -> tuple[float, float] | None:
+    """What covers a fraction in 95 of 100 draws of as many scenes of the kind; None for one scene.
+
+    The value, less and more t of n - 1 degrees times the jackknife's standard error (Tukey 1958;
+    Efron and Tibshirani, An Introduction to the Bootstrap, 1993, eq. 11.5), cut off at 0 and 1. For
+    a mean it is Student's interval, which holds for few scenes, too, where that of a bootstrap is
+    too narrow: the middle 95 % of one cover 74 % of three scenes that are distributed normally.
 
     Args:
-        statistic: how often each scene was drawn -> its value, for many draws at once.
-        scenes: how many there are. Below about 10 the interval is too narrow: a bootstrap is.
+        value: over all scenes.
+        without: the same, each scene left out once.
     """
+    scenes = len(without)
     if scenes < 2:
         return None
-    rng = np.random.default_rng(0)
-    drawn = rng.multinomial(scenes, np.full(scenes, 1 / scenes), size=DRAWS)
-    tail = (1 - COVERED) / 2
-    low, high = np.quantile(statistic(drawn), [tail, 1 - tail])
-    return float(low), float(high)
+    error = math.sqrt((scenes - 1) * np.var(without))
+    reach = stdtrit(scenes - 1, (1 + COVERED) / 2) * error
+    return max(float(value - reach), 0.0), min(float(value + reach), 1.0)
 
 
 def interval_of_mean(
     values: Sequence[float], counts: Sequence[float] | None = None
 ) -> tuple[float, float] | None:
-    """The interval of the mean of scenes' values, each weighted by its count of cases."""
-    value = np.asarray(values, float)
-    count = np.ones_like(value) if counts is None else np.asarray(counts, float)
-    return interval(lambda drawn: (drawn @ (value * count)) / (drawn @ count), len(value))
+    """The interval of the mean of scenes' values, each weighted by its count of cases, above 0."""
+    count = np.ones(len(values)) if counts is None else np.asarray(counts, float)
+    if len(values) < 2:
+        return None
+    sums, cases = count * values, count.sum()
+    return interval(sums.sum() / cases, (sums.sum() - sums) / (cases - count))

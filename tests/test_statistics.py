@@ -1,40 +1,61 @@
 import numpy as np
 import pytest
+from scipy import stats
 
 from harness.statistics import COVERED, interval, interval_of_mean
 
 
 def test_one_scene_has_no_interval():
     assert interval_of_mean([0.5]) is None
+    assert interval_of_mean([]) is None
     assert interval_of_mean([0.5, 0.5]) == (0.5, 0.5)
 
 
-def test_the_interval_covers_the_truth_about_as_often_as_it_says():
+@pytest.mark.parametrize("scenes", [2, 3, 6, 8, 40])
+def test_that_of_a_mean_is_students(scenes):
+    values = np.random.default_rng(scenes).normal(0.5, 0.005, scenes)
+    wanted = stats.ttest_1samp(values, 0).confidence_interval(COVERED)
+    assert interval_of_mean(values.tolist()) == pytest.approx(tuple(wanted), rel=1e-12)
+
+
+@pytest.mark.parametrize("scenes", [3, 6, 40])
+def test_it_covers_the_truth_about_as_often_as_it_says(scenes):
+    """Scores of scenes, most of them high: of 0 to 1 by a beta distribution of mean 0.7."""
     rng = np.random.default_rng(0)
     covered = 0
-    for _ in range(400):
-        low, high = interval_of_mean(rng.normal(size=40).tolist())
-        covered += low <= 0 <= high
-    assert covered / 400 == pytest.approx(COVERED, abs=0.04)  # a bootstrap is a little too narrow
+    for _ in range(2000):
+        low, high = interval_of_mean(rng.beta(7, 3, scenes).tolist())
+        covered += low <= 0.7 <= high
+    assert covered / 2000 == pytest.approx(COVERED, abs=0.025)  # but for the lean
 
 
-def test_it_is_the_middle_of_what_scenes_drawn_again_give():
+def test_it_covers_the_mean_over_cases_when_scenes_have_more_of_them_or_fewer():
+    """Here scenes of many cases score less: the truth is the mean over cases, not over scenes."""
+    rng = np.random.default_rng(0)
+    covered = plain = 0
+    for _ in range(2000):
+        large = rng.integers(0, 2, 12)
+        values, counts = rng.normal(0.7 - 0.3 * large, 0.05), 1.0 + 2 * large
+        low, high = interval_of_mean(values.tolist(), counts.tolist())
+        covered += low <= 0.475 <= high
+        low, high = interval_of_mean(values.tolist())
+        plain += low <= 0.475 <= high
+    assert covered / 2000 == pytest.approx(COVERED, abs=0.03)
+    assert plain / 2000 < 0.8
+
+
+def test_each_scene_is_left_out_once():
     """A slow twin: scene by scene, with its cases."""
     values, counts = [0.1, 0.5, 0.9, 0.7], [1, 10, 2, 4]
-    rng = np.random.default_rng(1)
-    means = []
-    for _ in range(20_000):
-        some = rng.integers(0, 4, 4)
-        cases = np.repeat([values[i] for i in some], [counts[i] for i in some])
-        means.append(cases.mean())
-    wanted = np.quantile(means, [(1 - COVERED) / 2, (1 + COVERED) / 2])
-    assert interval_of_mean(values, counts) == pytest.approx(wanted, abs=0.02)
-    assert interval_of_mean(values) != pytest.approx(wanted, abs=0.02)
+    cases = [np.repeat(value, count) for value, count in zip(values, counts, strict=True)]
+    value = np.concatenate(cases).mean()
+    without = [np.concatenate(cases[:i] + cases[i + 1 :]).mean() for i in range(4)]
+    error = np.sqrt(3 / 4 * np.square(without - np.mean(without)).sum())
+    reach = stats.t.ppf(0.975, 3) * error
+    assert interval_of_mean(values, counts) == pytest.approx((value - reach, value + reach))
+    assert interval(value, np.array(without)) == pytest.approx((value - reach, value + reach))
 
 
-def test_the_statistic_is_told_how_often_each_scene_was_drawn():
-    def largest(drawn):
-        assert drawn.shape[1] == 3 and (drawn.sum(axis=1) == 3).all()
-        return drawn.max(axis=1).astype(float)
-
-    assert interval(largest, 3) == (1, 3)
+def test_it_ends_where_fractions_end():
+    assert interval_of_mean([0.0, 0.2, 0.9])[0] == 0
+    assert interval_of_mean([0.8, 1.0, 1.0])[1] == 1

@@ -158,7 +158,7 @@ def to_markdown(board: Board) -> str:
     measured = {name for row in board.rows for name in _intervals(row)}
     counted = {name for name in measured if name.rpartition("/")[2] in board.quantities}
     if measured - counted:
-        legend.append("in brackets the interval that covers 95 % over cases drawn again")
+        legend.append("in brackets the 95 % interval over scenes, or cases, like these")
     if counted:
         legend.append("in brackets the middle 95 % of runs")
     if legend:

@@ -74,15 +74,11 @@ def score(
         for number, ap in found.scenes.items():
             scenes[opened.test[number]][f"{noise}/{kind}/ap"] = ap
     values["map"] = float(np.mean([v for name, v in values.items() if name.endswith("/ap")]))
-    rough = _binned_map(counts, np.ones((1, len(opened.test)), int))[0]
-    matching = np.unique(task.positive.s1[first])
-
-    def map_of(drawn: Int[np.ndarray, "draws sequences"]) -> Float[np.ndarray, " defined"]:
-        """The score of each draw; of one without a sequence that has matches there is none."""
-        drawn = drawn[drawn[:, matching].any(axis=1)]
-        return np.clip(values["map"] + _binned_map(counts, drawn) - rough, 0, 1)
-
-    intervals = {"map": interval(map_of, len(opened.test))}
+    intervals = {}
+    if len(np.unique(task.positive.s1[first])) > 1:  # else without one there may be no matches
+        names = len(opened.test)
+        rough, *without = _binned_map(counts, 1 - np.eye(names + 1, names, -1))
+        intervals["map"] = interval(values["map"], values["map"] + np.array(without) - rough)
     return variant.scores("verification", values, scenes, intervals)
 
 
@@ -150,14 +146,13 @@ def _histograms(
 
 
 def _binned_map(
-    counts: Sequence[tuple[np.ndarray, np.ndarray]], drawn: Int[np.ndarray, "draws sequences"]
-) -> Float[np.ndarray, " draws"]:
-    """The mean of the six average precisions when sequences count as often as they were drawn."""
-    drawn = drawn.astype(float)  # BLAS has no integers
-    total = np.zeros(len(drawn))
+    counts: Sequence[tuple[np.ndarray, np.ndarray]], kept: Float[np.ndarray, "some sequences"]
+) -> Float[np.ndarray, " some"]:
+    """The mean of the six average precisions over the sequences that are kept: 1, else 0."""
+    total = np.zeros(len(kept))
     for matched, unmatched in counts:
-        hits = drawn @ matched
-        size = hits + drawn @ unmatched
+        hits = kept @ matched
+        size = hits + kept @ unmatched
         before = np.cumsum(size, axis=1) - size
         total += average_precision(Ranking(hits, size, before, hits.sum(axis=1), size.sum(axis=1)))
     return total / len(counts)
