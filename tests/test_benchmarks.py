@@ -59,6 +59,22 @@ def test_answers_go_by_the_interval_and_the_measure(benchmark, measure, gain, sa
     assert float(cells[2]) == pytest.approx(gain, abs=0.005)
 
 
+@pytest.mark.parametrize(
+    ("best", "tried"),
+    [(4, [1, 2, 4, 8]), (1, [0.5, 1, 2]), (0.25, [0.125, 0.25, 0.5, 1, 2]), (1.5, [0.5, 1, 2])],
+)
+def test_a_rate_is_doubled_or_halved_as_long_as_that_is_better(benchmark, best, tried):
+    asked = []
+
+    def value(rate):
+        asked.append(rate)
+        return -abs(rate - best)
+
+    found = benchmark("method_comparison").climbed(value, 1.0)
+    assert sorted(found) == tried == sorted(asked)
+    assert all(found[rate] == value(rate) for rate in tried)
+
+
 def test_all_methods_of_the_zoo_have_one_setting(benchmark):
     module = benchmark("zoo_training")
     taken = set()

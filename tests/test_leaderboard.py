@@ -231,7 +231,9 @@ def test_a_score_of_one_word_has_its_place_below_the_headline():
     assert "\nPercent.\n" in text  # though its cases are counted; and nothing is in brackets
     update = {"protocol": protocol, "scores": scores, "intervals": {"map": (0.4, 0.6)}}
     bounded = record.model_copy(update=update)
-    assert "Percent; in brackets the interval" in leaderboard.to_markdown(board(bounded))
+    assert "Percent; in brackets the 95 % interval over scenes" in leaderboard.to_markdown(
+        board(bounded)
+    )
 
 
 def test_the_interval_of_a_quantity_is_shown_like_it():

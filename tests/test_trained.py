@@ -1,6 +1,7 @@
 """Networks that were trained here: weights, cards, and the descriptors made of them."""
 
 import json
+import re
 import runpy
 import shutil
 from pathlib import Path
@@ -13,6 +14,7 @@ import torch
 from cards import FACTS, card_of
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from harness import home, registry, results
 from harness.contracts import check_descriptor
@@ -21,6 +23,11 @@ from harness.evaluate import evaluate
 from harness.onnx_check import apart_by
 from harness.onnx_export import export
 from harness.report import cross_scene, leaderboard
+from protocols.eth import reconstruction
+from protocols.hpatches import variant
+from protocols.oxford import evaluation
+from protocols.phototour import snn, verification
+from protocols.romepatches import retrieval
 from zoo import card as cards
 from zoo import ship, trained
 from zoo import shipped as shipped_models
@@ -195,6 +202,21 @@ def test_a_shipped_card_says_what_records_say_and_no_more(file, records):
     assert card.scores and card.scores == ship.headlines(records, card)
 
 
+def test_records_are_of_protocols_as_they_are(records):
+    now = {
+        "eth": reconstruction.VERSION,
+        "hpatches": variant.VERSION,
+        "oxford": evaluation.VERSION,
+        "phototour": verification.VERSION,
+        "phototour/snn": snn.VERSION,
+        "romepatches": retrieval.VERSION,
+    }
+    for record in records:
+        name, version = record.protocol.name, record.protocol.version
+        family = re.sub(r"\+[^/]*", "", name)
+        assert version == now[family if family in now else family.partition("/")[0]], name
+
+
 def test_the_table_of_the_zoo_is_that_of_the_records(records):
     tables = runpy.run_path(str(RECORDS.parent / "benchmarks" / "zoo_tables.py"))
     assert (RECORDS / "zoo.md").read_text("utf-8") == tables["text"](records)
@@ -209,6 +231,25 @@ def test_oxford_stands_in_the_table_below_its_sequences(records):
     assert first[head.index("wall |")] == f"{100 * known['rootsift'].scores['wall/map']:.1f} |"
     with pytest.raises(ValueError, match="zip"):
         list(tables["table"](["one"], iter([["name", "1", "2"]])))
+
+
+@pytest.mark.parametrize("where", ["hpatches-mini", "Oxford, our regions"])
+def test_a_difference_is_of_pairs_of_sequences(records, where):
+    tables = runpy.run_path(str(RECORDS.parent / "benchmarks" / "zoo_tables.py"))
+    known = tables["board"](records, *tables["WHOLE"][where])
+    a, b = ([*tables["scene_maps"](known[one]).values()] for one in ("adasample", "hardnet"))
+    test = stats.ttest_rel(a, b)
+    low, high = 100 * np.array(test.confidence_interval())
+    wanted = f"{100 * np.mean(np.subtract(a, b)):+.1f} [{low:+.1f}, {high:+.1f}]"
+    assert test.pvalue < 0.05 and tables["difference"](known, "hardnet") == f"**{wanted}**"
+    turned = {"adasample": known["hardnet"], "hardnet": known["adasample"]}
+    assert tables["difference"](turned, "hardnet").startswith("*-")
+    same = {"adasample": known["hardnet"], "hardnet": known["hardnet"]}
+    assert tables["difference"](same, "hardnet") == "+0.0 [+0.0, +0.0]"
+    assert tables["difference"](known, "none") == "—"
+    scores = {**known["hardnet"].scores, known["hardnet"].protocol.headline: 0.1}
+    with pytest.raises(ValueError, match="hardnet is not the mean"):
+        tables["scene_maps"](known["hardnet"].model_copy(update={"scores": scores}))
 
 
 def test_structure_from_motion_is_shown_by_the_ratio_of_matching(records):
