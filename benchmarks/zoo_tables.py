@@ -122,8 +122,8 @@ def beside(records: Sequence[results.Record]) -> Iterator[str]:
             yield [name, *(difference(known, name) for known in boards)]
 
     yield f"## Matching mAP of {DEFAULT} less that of others\n"
-    yield "In points; in brackets the 95 % interval over the same sequences (Student's, of pairs);"
-    yield "bold: it lies above 0, italic: below. The first two columns are of three sequences each.\n"
+    yield "In points; in brackets the 95 % interval over sequences (Student's, of pairs); bold: it"
+    yield "lies above 0, italic: below. The first two columns are of three sequences each.\n"
     yield from table([*WHOLE], rows())
 
 
