@@ -1,7 +1,7 @@
 """Which method is better: seeds of each under one setting, and what a test says of the difference.
 
     python benchmarks/method_comparison.py --data DIR,DIR --held-out DIR,DIR --oxford DIR
-        --frames DIR --mini DIR --out DIR [--seeds N] [--patches N]
+        --frames DIR --mini DIR --out DIR [--seeds N] [--patches N] [METHOD ...]
 
 Settings are those of `zoo_training.py`, sets too (its OUT/sets/*); scores those of
 `training_data.py`. The learning rate is each method's own: from the zoo's it is doubled, or halved,
@@ -115,6 +115,7 @@ def answer(better: str, worse: str, measure: str, a: Sequence[float], b: Sequenc
 def main() -> None:
     """Train, score, compare, write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("methods", nargs="*", default=METHODS)
     parser.add_argument("--data", required=True)
     parser.add_argument("--held-out", required=True)
     for folder in ("oxford", "frames", "mini", "out"):
@@ -123,18 +124,20 @@ def main() -> None:
     parser.add_argument("--patches", type=int, default=100_000, help="with a gradient")
     given = parser.parse_args()
     by = tests(given)
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in METHODS}
-    rates = {name: tried(name, given, by) for name in METHODS}
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in given.methods}
+    rates = {name: tried(name, given, by) for name in given.methods}
     print(rates, flush=True)
     for seed in range(given.seeds):
         for name, maps in rates.items():
             found[name].append(measured(name, seed, max(maps, key=maps.__getitem__), given, by))
             print(name, seed, found[name][-1], flush=True)
     measures = [*(name for name in names(by) if name not in SIX), LESS]
-    columns = [*found[METHODS[0]][0]]
+    columns = [*found[given.methods[0]][0]]
     rootsift = {LESS: math.nan, **scores(handcrafted.rootsift(), by)}
     values = {
-        (name, one): [scored[one] for scored in found[name]] for name in METHODS for one in columns
+        (name, one): [scored[one] for scored in found[name]]
+        for name in given.methods
+        for one in columns
     }
     cells = {
         key: f"{np.mean(those):.2f} ± {np.std(those, ddof=1):.2f}" for key, those in values.items()
@@ -145,7 +148,7 @@ def main() -> None:
         f"|---|{'---:|' * len(columns)}",
         *(
             f"| {name} | {' | '.join(cells[name, one] for one in columns)} |"
-            for name in ("rootsift", *METHODS)
+            for name in ("rootsift", *given.methods)
         ),
         "",
         "| | by learning rate, held-out sequences |",
@@ -160,6 +163,7 @@ def main() -> None:
         *(
             answer(*pair, measure, *(values[name, measure] for name in pair))
             for pair in ASKED
+            if {*pair} <= {*given.methods}
             for measure in measures
         ),
     ]
