@@ -9,6 +9,8 @@ from protocols.hpatches import tasks
 from protocols.hpatches.reader import NOISES, open_set
 from protocols.hpatches.verification import _paired, verification
 
+PAIRS = 20_000  # as many as there are of the smallest real set
+
 
 @pytest.fixture
 def root(tmp_path):
@@ -23,7 +25,7 @@ def described(dataset):
 
 
 def test_an_interval_ends_where_fractions_end(root):
-    """One sequence scores 1, the other chance: a value between, and two scenes tell little."""
+    """One sequence scores 1, the other chance: two such scenes tell nothing."""
     place = np.arange(20)
     pairs = {"s1": np.array(["v_one", "i_one"])[place % 2], "t1": 0, "idx1": place % 7}
     seconds = {"pos": place % 7, "neg_intra": (place + 1) % 7, "neg_inter": (place + 1) % 7}
@@ -48,31 +50,36 @@ def test_there_is_no_interval_where_one_sequence_has_all_matches(root):
     assert not found.intervals and found.values["verification/map"] > 0
 
 
-def test_an_interval_is_of_the_scores_without_one_sequence_each(root):
-    """A slow twin: the files without a sequence's pairs, and Student's t of what they score."""
+def test_an_interval_is_of_the_scores_without_one_sequence_each(root, monkeypatch):
+    """A slow twin: the files without a sequence's pairs, every second, one by one."""
+    rng = np.random.default_rng(5)
+    name = np.array(["v_one", "i_one"])[np.arange(PAIRS) % 2]
+    tables = {}
+    idx1 = rng.integers(0, 7, PAIRS)
+    for one in tasks.VERIFICATION:
+        file = root / "tasks" / one.format("a")
+        second = (idx1 + len(tables) * rng.integers(1, 7, PAIRS)) % 7  # those of the first match
+        columns = {"s1": name, "t1": 0, "idx1": idx1, "s2": name, "t2": 1, "idx2": second}
+        tables[file] = pd.DataFrame(columns)
+    asked = []
+    monkeypatch.setattr("protocols.hpatches.verification.interval", lambda *of: asked.append(of))
 
-    def value(protocol):
-        found = protocol.score(described(protocol.dataset))
-        return found.values["verification/map"], found.intervals.get("verification/map")
+    def score(kept):
+        for file, table in tables.items():
+            table[kept].to_csv(file, index=False)
+        protocol = verification(data=root)
+        noise = np.random.default_rng(1).normal(size=(len(protocol.dataset), 8))
+        vectors = np.eye(8)[protocol.dataset.point % 8] + noise
+        vectors = vectors.astype(np.float32)
+        found = protocol.score(Descriptions(protocol.dataset, vectors, L2))
+        return found.values["verification/map"]
 
-    files = [root / "tasks" / name.format("a") for name in tasks.VERIFICATION]
-    tables = [pd.read_csv(file) for file in files]
-    place = np.random.default_rng(5).permutation(len(tables[0]))  # the first fifth is of both
-    for file, table in zip(files, tables, strict=True):
-        table.iloc[place].to_csv(file, index=False)
-    score, (low, high) = value(verification(data=root))
-    whole = [pd.read_csv(file) for file in files]
-    fifth = int(0.2 * len(place))
-    without = []
-    for name in ("v_one", "i_one"):
-        kept = whole[0]["s1"] != name
-        count = np.arange(len(kept)) < fifth  # positives that count stay those that count
-        rows = np.r_[np.flatnonzero(kept & count), np.flatnonzero(kept & ~count)]
-        for file, table in zip(files, whole, strict=True):
-            table.iloc[rows].to_csv(file, index=False)
-        without.append(value(verification(data=root))[0])
-    reach = 12.7062 * np.sqrt(np.var(without))
-    assert (low, high) == pytest.approx((max(0, score - reach), min(1, score + reach)), abs=0.02)
+    whole = score(name != "")
+    (value, without), *others = asked
+    assert value == whole and not others
+    left = [score(name != one) for one in ("v_one", "i_one")]
+    assert abs(left[0] - left[1]) > 0.05
+    assert sorted(without) == pytest.approx(sorted(left), abs=0.005)
 
 
 @pytest.mark.parametrize("pairs", [1, 7, 1000])

@@ -11,7 +11,6 @@ from harness import Descriptions, Protocol, Scores, parallel
 from harness.metrics import (
     Ranking,
     Ties,
-    average_precision,
     rank_apart,
     roc_auc,
     trapezoid_average_precision,
@@ -154,5 +153,6 @@ def _binned_map(
         hits = kept @ matched
         size = hits + kept @ unmatched
         before = np.cumsum(size, axis=1) - size
-        total += average_precision(Ranking(hits, size, before, hits.sum(axis=1), size.sum(axis=1)))
+        ranking = Ranking(hits, size, before, hits.sum(axis=1), size.sum(axis=1))
+        total += trapezoid_average_precision(ranking)
     return total / len(counts)
