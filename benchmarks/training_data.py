@@ -10,21 +10,23 @@ without a comma. Settings are those of `zoo_training.py`. It is tested on sequen
 that are in no set (`held_out_sequences.py`; rows that learn from the place that they show have it
 easier), by which data may be chosen, and on what they may not be chosen by: Oxford with the regions
 of a folder and a set in HPatches' form. Rows that differ in the seed alone say what a difference is
-worth: their deviation, pooled, is the last row. Sets and trainings that are there already are taken
-as they are. The table stands in OUT/table.md.
+worth: their deviation, pooled, is the last row; bold is what is farther from their mean than
+another seed would be 19 times in 20 (Student's t). Sets and trainings that are there already are
+taken as they are. The table stands in OUT/table.md.
 """
 
 import argparse
 import hashlib
 import json
+import math
 import re
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import stats
 from short_training import is_trained, trained_or_resumed
 from zoo_training import OPTIONS, settings
 
@@ -195,24 +197,43 @@ def scored(out: Path, by: Sequence[Protocol]) -> dict[str, float]:
     return remembered(out / "scores.json", story(model, by), measure)
 
 
-def deviation(found: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Deviation of each score over rows that differ in the seed alone, pooled; of some at least."""
-    groups = _several(found)
-    squares = sum(((each - each.mean(axis=0)) ** 2).sum(axis=0) for each in groups)
-    pooled = np.sqrt(squares / sum(len(each) - 1 for each in groups))
-    return dict(zip(next(iter(found.values())), pooled, strict=True))
-
-
-def _several(found: Mapping[str, Mapping[str, float]]) -> list[np.ndarray]:
-    alike: dict[str, list[list[float]]] = defaultdict(list)
+def groups(found: Mapping[str, Mapping[str, float]]) -> dict[str, np.ndarray]:
+    """Scores, (seeds, columns), of rows that differ in the seed alone, by the first one's name."""
+    seeds: dict[str, list[list[float]]] = {}
     for name, each in found.items():
-        alike[name.partition(", seed")[0]].append([*each.values()])
-    return [np.array(values) for values in alike.values() if len(values) > 1]
+        seeds.setdefault(name.partition(", seed")[0], []).append([*each.values()])
+    return {name: np.array(values) for name, values in seeds.items()}
 
 
-def row(name: str, found: Mapping[str, float]) -> str:
-    """A row of the table."""
-    return f"| {name} | {' | '.join(f'{value:.1f}' for value in found.values())} |"
+def pooled(found: Mapping[str, np.ndarray]) -> tuple[np.ndarray, int]:
+    """The deviation over seeds in each column, NaN if unknown, and its degrees of freedom."""
+    degrees = sum(len(values) - 1 for values in found.values())
+    squares = sum(((values - values.mean(axis=0)) ** 2).sum(axis=0) for values in found.values())
+    return np.sqrt(squares / (degrees or math.nan)), degrees
+
+
+def table(found: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """A row for each, bold where one change makes more of a difference than seeds do."""
+    seeds = groups(found)
+    deviation, degrees = pooled(seeds)
+    rows = []
+    for name, each in found.items():
+        of, changed, _ = name.partition(",")
+        values = np.array([*each.values()])
+        bold = np.array([], int)
+        if changed and name in seeds and of in seeds:
+            far = stats.t.ppf(0.975, degrees) * deviation * math.sqrt(1 + 1 / len(seeds[of]))
+            bold = np.flatnonzero(abs(values - seeds[of].mean(axis=0)) > far)
+        rows.append(row(name, values, bold))
+    return rows + [row("deviation over seeds", deviation)] * (degrees > 0)
+
+
+def row(name: str, values: Iterable[float], bold: Iterable[int] = ()) -> str:
+    """A row of the table, some columns of it bold."""
+    cells = [f"{value:.1f}" for value in values]
+    for column in bold:
+        cells[column] = f"**{cells[column]}**"
+    return f"| {name} | {' | '.join(cells)} |"
 
 
 def main() -> None:
@@ -229,14 +250,15 @@ def main() -> None:
     found: dict[str, dict[str, float]] = {}
     for name in given.rows:
         found[name] = scored(trained(name, ROWS[name], given), by)
-        print(row(name, found[name]), flush=True)
-    rows = [row("rootsift", scores(handcrafted.rootsift(), by))]
-    rows += [row(name, each) for name, each in found.items()]
-    if _several(found):
-        rows.append(row("deviation over seeds", deviation(found)))
+        print(row(name, found[name].values()), flush=True)
     columns = names(by)
-    table = [f"| {RECIPE} on | {' | '.join(columns)} |", f"|---|{'---:|' * len(columns)}", *rows]
-    (given.out / "table.md").write_text("\n".join(table) + "\n", "utf-8")
+    lines = [
+        f"| {RECIPE} on | {' | '.join(columns)} |",
+        f"|---|{'---:|' * len(columns)}",
+        row("rootsift", scores(handcrafted.rootsift(), by).values()),
+        *table(found),
+    ]
+    (given.out / "table.md").write_text("\n".join(lines) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -36,9 +36,24 @@ def test_a_training_by_another_recipe_is_not_taken(benchmark, tmp_path):
 
 
 def test_the_deviation_over_seeds_is_pooled(benchmark):
+    module = benchmark("training_data")
     found = {"a": 1.0, "a, seed 1": 3.0, "b": 9.0, "c, odd": 5.0, "c, odd, seed 1": 5.0}
-    pooled = benchmark("training_data").deviation({k: {"map": v} for k, v in found.items()})
-    assert pooled == {"map": pytest.approx(1.0)}  # of variances 2 and 0, of one degree each
+    deviation, degrees = module.pooled(module.groups({k: {"map": v} for k, v in found.items()}))
+    assert (*deviation, degrees) == (pytest.approx(1.0), 2)  # of variances 2 and 0
+
+
+@pytest.mark.parametrize(("degrees", "t"), [(2, 4.303), (4, 2.776)])  # of a table of Student's t
+def test_bold_is_what_another_seed_would_rarely_be(benchmark, degrees, t):
+    seeds = {"a": 10.0, "a, seed 1": 10.0 + 2**0.5, "a, seed 2": 10.0 - 2**0.5}  # deviation 2**0.5
+    if degrees == 4:
+        seeds |= {k.replace("a", "b"): v + 50 for k, v in seeds.items()}
+    far = t * 2**0.5 * (1 + 1 / 3) ** 0.5
+    found = {**seeds, "a, less": 10 - far + 0.01, "a, more": 10 + far + 0.01, "d, odd": 0.0}
+    rows = benchmark("training_data").table({k: {"map": v} for k, v in found.items()})
+    assert [one for one in rows if "**" in one] == [f"| a, more | **{found['a, more']:.1f}** |"]
+    assert rows[-1] == "| deviation over seeds | 1.4 |"
+    alone = benchmark("training_data").table({"a": {"map": 1.0}, "a, less": {"map": 0.0}})
+    assert alone == ["| a | 1.0 |", "| a, less | 0.0 |"]
 
 
 @pytest.mark.parametrize(
