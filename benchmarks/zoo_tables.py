@@ -123,7 +123,9 @@ def beside(records: Sequence[results.Record]) -> Iterator[str]:
 
     yield f"## Matching mAP of {DEFAULT} less that of others\n"
     yield "In points; in brackets the 95 % interval over sequences (Student's, of pairs); bold: it"
-    yield "lies above 0, italic: below. The first two columns are of three sequences each.\n"
+    yield "lies above 0, italic: below. The first two columns are of three sequences each."
+    yield "Intervals are of these very weights, each of one training: what another seed would do is"
+    yield f"not in them, and {DEFAULT} had twice as many batches.\n"
     yield from table([*WHOLE], rows())
 
 
@@ -133,10 +135,13 @@ def difference(known: Board, other: str) -> str:
         return "—"
     a, b = (scene_maps(known[name]) for name in (DEFAULT, other))
     apart = [a[scene] - b[scene] for scene in a]
-    low, high = interval_of_mean(apart, least=-1, most=1) or (-1.0, 1.0)
-    text = f"{100 * np.mean(apart):+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
+    text = f"{100 * np.mean(apart):+.1f}"
+    bounds = interval_of_mean(apart, least=-1, most=1)
+    if bounds is None:
+        return text
+    low, high = bounds
     mark = "**" if low > 0 else "*" if high < 0 else ""
-    return f"{mark}{text}{mark}"
+    return f"{mark}{text} [{100 * low:+.1f}, {100 * high:+.1f}]{mark}"
 
 
 def scene_maps(record: results.Record) -> Mapping[str, float]:

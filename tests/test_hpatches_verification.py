@@ -50,8 +50,16 @@ def test_there_is_no_interval_where_one_sequence_has_all_matches(root):
     assert not found.intervals and found.values["verification/map"] > 0
 
 
-def test_an_interval_is_of_the_scores_without_one_sequence_each(root, monkeypatch):
+@pytest.mark.parametrize("without_pairs", [[], ["i_two"]])
+def test_an_interval_is_of_the_scores_without_one_sequence_each(
+    tmp_path, monkeypatch, without_pairs
+):
     """A slow twin: the files without a sequence's pairs, every second, one by one."""
+    test, train = (SPLITS["a"][of] for of in ("test", "train"))
+    train = [one for one in train if one not in without_pairs]
+    split = {"name": "a", "test": [*test, *without_pairs], "train": train}
+    root = write_set(tmp_path / "own", LENGTHS, splits={"a": split})
+    tasks.make(root)
     rng = np.random.default_rng(5)
     name = np.array(["v_one", "i_one"])[np.arange(PAIRS) % 2]
     tables = {}
@@ -62,7 +70,9 @@ def test_an_interval_is_of_the_scores_without_one_sequence_each(root, monkeypatc
         columns = {"s1": name, "t1": 0, "idx1": idx1, "s2": name, "t2": 1, "idx2": second}
         tables[file] = pd.DataFrame(columns)
     asked = []
-    monkeypatch.setattr("protocols.hpatches.verification.interval", lambda *of: asked.append(of))
+    monkeypatch.setattr(
+        "protocols.hpatches.verification.interval", lambda *of, **_: asked.append(of)
+    )
 
     def score(kept):
         for file, table in tables.items():

@@ -364,6 +364,7 @@ def test_map_is_of_six_sequences_and_map8_of_eight():
     assert scores.values["map"] == scores.values["graf/map"] == 1
     assert scores.values["bark/map"] == 0 and scores.values["map8"] == 7 / 8
     assert scores.intervals["map8"][0] < 7 / 8 < scores.intervals["map8"][1]
+    assert set(scores.intervals) == {"map", "map8"}  # of a sequence's pairs there is none
     assert scores.scenes["wall"]["1-6/ap"] == 1 and scores.scenes["bark"]["1-2/correct"] == 0
     own = evaluation._score(Oxford(dataset, planes, published=False), described, "greedy")
     assert own.values["map"] == 7 / 8 and "map8" not in own.values

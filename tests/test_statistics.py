@@ -1,8 +1,14 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from harness.statistics import COVERED, interval, interval_of_mean
+from harness import statistics
+from harness.statistics import COVERED
+
+interval = partial(statistics.interval, least=0, most=1)
+interval_of_mean = partial(statistics.interval_of_mean, least=0, most=1)
 
 
 def test_one_scene_has_no_interval():
@@ -18,15 +24,18 @@ def test_that_of_a_mean_is_students(scenes):
     assert interval_of_mean(values.tolist()) == pytest.approx(tuple(wanted), rel=1e-12)
 
 
-@pytest.mark.parametrize("scenes", [3, 6, 40])
-def test_it_covers_the_truth_about_as_often_as_it_says(scenes):
-    """Scores of scenes, most of them high: of 0 to 1 by a beta distribution of mean 0.7."""
+@pytest.mark.parametrize(
+    ("scenes", "of_20", "covers"),
+    [*((n, 14, COVERED) for n in (3, 6, 40)), (3, 19, 0.89), (6, 19, 0.90), (40, 19, 0.94)],
+)
+def test_it_covers_the_truth_about_as_often_as_it_says(scenes, of_20, covers):
+    """Scores of scenes by a beta distribution; under 1, where they crowd, less often."""
     rng = np.random.default_rng(0)
-    covered = 0
-    for _ in range(2000):
-        low, high = interval_of_mean(rng.beta(7, 3, scenes).tolist())
-        covered += low <= 0.7 <= high
-    assert covered / 2000 == pytest.approx(COVERED, abs=0.025)  # but for the lean
+    bounds = np.array(
+        [interval_of_mean(rng.beta(of_20, 20 - of_20, scenes).tolist()) for _ in range(3000)]
+    )
+    covered = (bounds[:, 0] <= of_20 / 20) & (of_20 / 20 <= bounds[:, 1])
+    assert covered.mean() == pytest.approx(covers, abs=0.015)
 
 
 def test_it_covers_the_mean_over_cases_when_scenes_have_more_of_them_or_fewer():
@@ -56,6 +65,7 @@ def test_each_scene_is_left_out_once():
     assert interval(value, np.array(without)) == pytest.approx((value - reach, value + reach))
 
 
-def test_it_ends_where_fractions_end():
+def test_it_ends_where_values_end():
     assert interval_of_mean([0.0, 0.2, 0.9])[0] == 0
     assert interval_of_mean([0.8, 1.0, 1.0])[1] == 1
+    assert statistics.interval_of_mean([-0.9, 0.9], least=-1, most=1) == (-1, 1)

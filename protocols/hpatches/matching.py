@@ -49,11 +49,11 @@ def score(opened: HPatches, task: None, described: Descriptions, official: bool)
             if found:  # a split of one kind has no breakdown by kind
                 values[f"{noise}/{subset}/map"] = float(np.mean(found))
     values["map"] = float(np.mean([values[f"{noise}/all/map"] for noise in NOISES]))
+    headlines = {"map": "map", **{f"{noise}/all/map": f"{noise}/map" for noise in NOISES}}
     intervals = {
-        f"{noise}/all/map": interval_of_mean([own[f"{noise}/map"] for own in scenes.values()])
-        for noise in NOISES
+        name: interval_of_mean([each[own] for each in scenes.values()], least=0, most=1)
+        for name, own in headlines.items()
     }
-    intervals["map"] = interval_of_mean([own["map"] for own in scenes.values()])
     return variant.scores("matching", values, scenes, intervals)
 
 

@@ -74,7 +74,8 @@ def score(
         for name in names
     }
     values["map"] = float(np.mean([values[name] for name in names]))
-    intervals = {"map": interval_of_mean([own["map"] for own in scenes.values()], queries)}
+    maps = [own["map"] for own in scenes.values()]
+    intervals = {"map": interval_of_mean(maps, queries, least=0, most=1)}
     return variant.scores("retrieval", values, scenes, intervals)
 
 

@@ -75,9 +75,12 @@ def score(
     values["map"] = float(np.mean([v for name, v in values.items() if name.endswith("/ap")]))
     intervals = {}
     if len(np.unique(task.positive.s1[first])) > 1:  # else without one there may be no matches
-        names = len(opened.test)
-        rough, *without = _binned_map(counts, 1 - np.eye(names + 1, names, -1))
-        intervals["map"] = interval(values["map"], values["map"] + np.array(without) - rough)
+        present = np.unique(task.positive.s1)
+        kept = np.ones((1 + len(present), len(opened.test)))
+        kept[1 + np.arange(len(present)), present] = 0
+        rough, *binned = _binned_map(counts, kept)
+        without = values["map"] + np.array(binned) - rough
+        intervals["map"] = interval(values["map"], without, least=0, most=1)
     return variant.scores("verification", values, scenes, intervals)
 
 
