@@ -3,12 +3,13 @@
     python benchmarks/method_comparison.py --data DIR,DIR --held-out DIR,DIR --oxford DIR
         --frames DIR --mini DIR --out DIR [--seeds N] [--patches N] [METHOD ...]
 
-Settings are those of `zoo_training.py`, sets too (its OUT/sets/*); scores those of
+Settings are those of `zoo_training.py`, data what `--data` says, scores those of
 `training_data.py`. The learning rate is each method's own: from the zoo's it is doubled, or halved,
-as long as that is better on the held-out sequences, for a seed that is not compared. A difference,
-in points, is the mean of those between trainings of one seed, which learn from the same points and
-are tested on the same held-out ones; its 95 % interval is of the t-test of such pairs, and the
-answer goes by it. p is the chance that seeds of equal methods come out in such an order or a
+as long as that is better on the held-out sequences, for one seed, which is not compared: near the
+best the choice is the seed's. A difference, in points, is the mean of those between trainings of
+one seed, which learn from the same points and are tested on the same held-out ones; its 95 %
+interval is of the t-test of such pairs, and the answer goes by it; of twenty answers that should be
+"can't tell" one is not. p is the chance that seeds of equal methods come out in such an order or a
 clearer one (Mann and Whitney's test, one-sided, exact; of three against three at least 0.05), as in
 table 3 of AdaSample. All this is of seeds: other images may say otherwise. A training that is there
 is taken as it is. The tables stand in OUT/table.md; ± is the deviation over seeds.
@@ -23,12 +24,11 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 from short_training import trained_or_resumed
-from training_data import names, remembered, scored, scores, story, tests
+from training_data import names, scored, scores, tests
 from zoo_training import ALIKE, settings
 
-from harness import onnx_file
 from harness.evaluate import evaluate
-from harness.types import Protocol
+from harness.types import Descriptor, Protocol
 from protocols.oxford.reader import SIX
 from zoo import card, handcrafted
 from zoo.training.recipe import read
@@ -66,16 +66,15 @@ def tried(name: str, given: argparse.Namespace, by: Sequence[Protocol]) -> dict[
 
     def held_out(rate: float) -> float:
         out = trained(name, given.seeds, rate, given)
-        model = out / "model.onnx"
-
-        def measure() -> dict[str, float]:
-            opened = onnx_file.open_model(model, device="cpu")
-            found = [next(evaluate(opened, [one])).scores[one.headline] for one in by[:-2]]
-            return {"held out": 100 * float(np.mean(found))}
-
-        return remembered(out / "held-out.json", story(model, by), measure)["held out"]
+        return scored(out, by, "held-out.json", mean_held_out)["held out"]
 
     return climbed(held_out, RATE)
+
+
+def mean_held_out(model: Descriptor, by: Sequence[Protocol]) -> dict[str, float]:
+    """Matching mAP, in points, over the held-out sequences of `tests`."""
+    found = [next(evaluate(model, [one])).scores[one.headline] for one in by[:-2]]
+    return {"held out": 100 * float(np.mean(found))}
 
 
 def climbed(value: Callable[[float], float], start: float) -> dict[float, float]:
@@ -123,6 +122,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--patches", type=int, default=100_000, help="with a gradient")
     given = parser.parse_args()
+    if unknown := [name for name in given.methods if name not in METHODS]:
+        parser.error(f"no method is named {', '.join(unknown)}; methods are: {'; '.join(METHODS)}")
+    if given.seeds < 2:
+        parser.error(f"--seeds is {given.seeds}: of one seed nothing can be told, give 2 or more")
     by = tests(given)
     found: dict[str, list[dict[str, float]]] = {name: [] for name in given.methods}
     rates = {name: tried(name, given, by) for name in given.methods}

@@ -6,13 +6,15 @@
 HardNet learns from patches of images that are moved, warped and relit at random (`harness data
 build homography`), from regions that a detector finds in views of images (`views`), from scenes
 built from photographs, and from these together; a row's name says in what it differs from the row
-without a comma. Settings are those of `zoo_training.py`. It is tested on sequences of photographs
-that are in no set (`held_out_sequences.py`; rows that learn from the place that they show have it
-easier), by which data may be chosen, and on what they may not be chosen by: Oxford with the regions
-of a folder and a set in HPatches' form. Rows that differ in the seed alone say what a difference is
-worth: their deviation, pooled, is the last row; bold is what is farther from their mean than
-another seed would be 19 times in 20 (Student's t). Sets and trainings that are there already are
-taken as they are. The table stands in OUT/table.md.
+without a comma (of views a detector then finds other points, and more or fewer). Settings are those
+of `zoo_training.py`. It is tested on sequences of photographs that are in no set
+(`held_out_sequences.py`, which are made as views are; rows that learn from the place that they show
+have it easier), by which data may be chosen, and on what they may not be chosen by: Oxford with the
+regions of a folder and a set in HPatches' form. Rows that differ in the seed alone say what a
+difference is worth: their deviation, pooled, is the last row. In italics is what is farther from
+their mean than another seed would be 19 times in 20 (Student's t), bold those of which 19 in 20 are
+no luck, as many as they are (Benjamini and Hochberg's). Sets and trainings that are there already
+are taken as they are. The table stands in OUT/table.md.
 """
 
 import argparse
@@ -22,6 +24,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -177,24 +180,21 @@ def story(model: Path, by: Sequence[Protocol]) -> str:
     return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
 
-def remembered(file: Path, story: str, measure: Callable[[], dict[str, float]]) -> dict[str, float]:
-    """The scores that a file keeps if they are of this story; else they are measured and kept."""
-    kept = json.loads(file.read_text("utf-8")) if file.is_file() else {}
-    if kept.get("story") != story:
-        kept = {"story": story, "scores": measure()}
-        atomic.write_text(file, json.dumps(kept))
-    found: dict[str, float] = kept["scores"]
+def scored(
+    out: Path,
+    by: Sequence[Protocol],
+    file: str = "scores.json",
+    measure: Callable[[Descriptor, Sequence[Protocol]], dict[str, float]] = scores,
+) -> dict[str, float]:
+    """What was trained in a folder, measured, or as a file there has it if it is of this story."""
+    model, kept = out / "model.onnx", out / file
+    told = {"story": story(model, by)}
+    known = json.loads(kept.read_text("utf-8")) if kept.is_file() else {}
+    if known.get("story") != told["story"]:
+        known = {**told, "scores": measure(onnx_file.open_model(model, device="cpu"), by)}
+        atomic.write_text(kept, json.dumps(known))
+    found: dict[str, float] = known["scores"]
     return found
-
-
-def scored(out: Path, by: Sequence[Protocol]) -> dict[str, float]:
-    """The scores of what was trained in a folder, kept beside it."""
-    model = out / "model.onnx"
-
-    def measure() -> dict[str, float]:
-        return scores(onnx_file.open_model(model, device="cpu"), by)
-
-    return remembered(out / "scores.json", story(model, by), measure)
 
 
 def groups(found: Mapping[str, Mapping[str, float]]) -> dict[str, np.ndarray]:
@@ -213,26 +213,28 @@ def pooled(found: Mapping[str, np.ndarray]) -> tuple[np.ndarray, int]:
 
 
 def table(found: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """A row for each, bold where one change makes more of a difference than seeds do."""
+    """A row for each, marked where one change makes more of a difference than seeds do."""
     seeds = groups(found)
     deviation, degrees = pooled(seeds)
-    rows = []
-    for name, each in found.items():
+    chances = {}  # of so great a difference, or a greater one, if the seed alone makes it
+    for name, values in seeds.items():
         of, changed, _ = name.partition(",")
-        values = np.array([*each.values()])
-        bold = np.array([], int)
-        if changed and name in seeds and of in seeds:
-            far = stats.t.ppf(0.975, degrees) * deviation * math.sqrt(1 + 1 / len(seeds[of]))
-            bold = np.flatnonzero(abs(values - seeds[of].mean(axis=0)) > far)
-        rows.append(row(name, values, bold))
+        if degrees and changed and of in seeds:
+            far = abs(values[0] - seeds[of].mean(axis=0)) / math.sqrt(1 + 1 / len(seeds[of]))
+            chances[name] = 2 * stats.t.sf(far / deviation, degrees)
+    marks = {}
+    if chances:
+        alone = np.array([*chances.values()])
+        among = stats.false_discovery_control(alone, axis=None).reshape(alone.shape)
+        stars = (alone < 0.05).astype(int) + (among < 0.05)
+        marks = dict(zip(chances, stars.tolist(), strict=True))
+    rows = [row(name, each.values(), marks.get(name, repeat(0))) for name, each in found.items()]
     return rows + [row("deviation over seeds", deviation)] * (degrees > 0)
 
 
-def row(name: str, values: Iterable[float], bold: Iterable[int] = ()) -> str:
-    """A row of the table, some columns of it bold."""
-    cells = [f"{value:.1f}" for value in values]
-    for column in bold:
-        cells[column] = f"**{cells[column]}**"
+def row(name: str, values: Iterable[float], stars: Iterable[int] = repeat(0)) -> str:
+    """A row of the table, its values between stars."""
+    cells = (f"{'*' * n}{value:.1f}{'*' * n}" for value, n in zip(values, stars, strict=False))
     return f"| {name} | {' | '.join(cells)} |"
 
 
@@ -246,6 +248,8 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=40, help="of each image")
     parser.add_argument("--patches", type=int, default=100_000, help="trained on")
     given = parser.parse_args()
+    if unknown := [name for name in given.rows if name not in ROWS]:
+        parser.error(f"no row is named {', '.join(unknown)}; rows are: {'; '.join(ROWS)}")
     by = tests(given)
     found: dict[str, dict[str, float]] = {}
     for name in given.rows:
