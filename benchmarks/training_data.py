@@ -187,13 +187,14 @@ def scored(
     measure: Callable[[Descriptor, Sequence[Protocol]], dict[str, float]] = scores,
 ) -> dict[str, float]:
     """What was trained in a folder, measured, or as a file there has it if it is of this story."""
-    model, kept = out / "model.onnx", out / file
-    told = {"story": story(model, by)}
-    known = json.loads(kept.read_text("utf-8")) if kept.is_file() else {}
-    if known.get("story") != told["story"]:
-        known = {**told, "scores": measure(onnx_file.open_model(model, device="cpu"), by)}
-        atomic.write_text(kept, json.dumps(known))
-    found: dict[str, float] = known["scores"]
+    model = out / "model.onnx"
+    told = story(model, by)
+    kept = json.loads((out / file).read_text("utf-8")) if (out / file).is_file() else {}
+    if kept.get("story") != told:
+        opened = onnx_file.open_model(model, device="cpu")
+        kept = {"story": told, "scores": measure(opened, by)}
+        atomic.write_text(out / file, json.dumps(kept))
+    found: dict[str, float] = kept["scores"]
     return found
 
 

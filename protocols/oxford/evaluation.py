@@ -102,11 +102,10 @@ def _score(opened: Oxford, described: Descriptions, strategy: str) -> Scores:
     scenes: dict[str, dict[str, float]] = {plane.name: {} for plane in opened.planes}
     for (plane, k), own in zip(pairs, found, strict=True):
         scenes[plane.name] |= {f"1-{k + 1}/{name}": value for name, value in own.items()}
-    each = {
-        name: [value for score, value in own.items() if score.endswith("/ap")]
+    maps = {
+        name: float(np.mean([value for score, value in own.items() if score.endswith("/ap")]))
         for name, own in scenes.items()
     }
-    maps = {name: float(np.mean(aps)) for name, aps in each.items()}
     of_papers = opened.published and set(SIX) <= set(maps)
     groups = {"map": SIX, "map8": EIGHT} if of_papers else {"map": tuple(maps)}
     whole = {name: [maps[s] for s in of] for name, of in groups.items() if set(of) <= set(maps)}

@@ -63,9 +63,8 @@ def _score(opened: RomePatches, described: Descriptions, precision: Precision) -
         each = np.concatenate(parallel.each(some, parts))
         name = f"{half.name}/map"
         values[name] = float(each.mean())
-        bounds = interval_of_mean(
-            each.tolist(), least=0, most=1
-        )  # over queries: their images are not known
+        # over queries: their images are not known
+        bounds = interval_of_mean(each.tolist(), least=0, most=1)
         if bounds:
             intervals[name] = bounds
     return Scores(values, intervals=intervals)
