@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from harness import registry
+from harness.code import code_sha256
 from harness.distances import DISTANCES, HAMMING, L2, Distance
 from harness.types import Descriptor, Patches, Vectors
 
@@ -60,7 +61,7 @@ def open_model(file: Path, *, device: str) -> Descriptor:
         trained_on=_trained_on(said, file),
         licence=said.get("licence", "unknown"),
         weights=hashlib.sha256(contents).hexdigest(),
-        code=registry.code_sha256(__name__),
+        code=code_sha256(__name__),
         libraries=("numpy", *sorted(set(packages_distributions()["onnxruntime"]))),
         provider=session.get_providers()[0],
     )

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from harness import onnx_file, registry, vector_folder
+from harness.code import code_sha256, source_sha256
 from harness.distances import HAMMING, L2
 from harness.errors import FAILURES
 from harness.types import Descriptor
@@ -85,7 +86,7 @@ def _installed(name: str, device: str) -> Descriptor:
         raise ValueError(
             f"{origin} calls itself {made.name!r}; entry point and Descriptor must bear one name"
         )
-    return replace(made, code=made.code or registry.code_sha256(maker.__module__))
+    return replace(made, code=made.code or code_sha256(maker.__module__))
 
 
 def _made(maker: Callable[..., Any], device: str, origin: str) -> Descriptor:
@@ -128,7 +129,7 @@ def _in_file(file: Path, name: str, device: str) -> Descriptor:
     return replace(
         made,
         name=f"{file.stem}:{name}",
-        code=hashlib.sha256(source).hexdigest(),
+        code=source_sha256(source),
         libraries=tuple(sorted({*made.libraries, *_libraries(source)})),
     )
 

@@ -34,8 +34,12 @@ class ModelFacts(_Part):
     licence: str
     trained_on: list[str] | None  # None: nobody says on what
     weights: str | None = Field(pattern="^[0-9a-f]{64}$")
-    code: str  # sha256 of the source that makes the vectors
-    fingerprint: str  # sha256 of the vectors of some made-up patches
+    revision: int = Field(ge=1)  # raised by hand whenever the vectors change
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """The facts by which two records are of one model: they may share a table."""
+        return self.model_dump(include={"name", "dim", "distance", "weights", "revision"})
 
     @property
     def size(self) -> str:
@@ -75,12 +79,15 @@ class Environment(_Part):
     libraries: dict[str, str]
     provider: str
     machine: str
+    # sha256 of the model's vectors of some made-up patches, as `evaluate.fingerprint` has it. It
+    # differs between processors that round differently.
+    fingerprint: str
 
 
 class Record(_Part):
     """One measurement at full precision: fractions and quantities, intervals that cover 95 %."""
 
-    form: Literal[1] = 1
+    form: Literal[2] = 2
     protocol: ProtocolFacts
     data: DataFacts
     model: ModelFacts
@@ -153,8 +160,7 @@ def record(
             licence=model.licence,
             trained_on=None if model.trained_on is None else sorted(model.trained_on),
             weights=model.weights,
-            code=model.code,
-            fingerprint=fingerprint,
+            revision=model.revision,
         ),
         environment=Environment(
             harness=version("descriptor-harness"),
@@ -164,6 +170,7 @@ def record(
             },
             provider=model.provider,
             machine=platform.machine(),
+            fingerprint=fingerprint,
         ),
         scores=dict(scores.values),
         intervals=dict(scores.intervals),

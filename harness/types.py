@@ -64,7 +64,10 @@ class Descriptor:
     trained_on: frozenset[str] | None = frozenset()
     licence: str = "unknown"
     weights: str | None = None  # sha256 of the weights file
-    code: str = ""  # sha256 of the source that makes the vectors; `plugins` fills it in where empty
+    revision: int = 1  # raised by hand whenever vectors change and the weights do not
+    # Key of cached vectors: sha256 of what the code that makes them means, by `harness.code`;
+    # `plugins` fills it in where it is empty. It is no part of the model's identity.
+    code: str = ""
     libraries: tuple[str, ...] = ("numpy",)  # distributions whose version may change a vector
     provider: str = "cpu"  # what really computes: "cpu", "cuda", "CPUExecutionProvider"
     # Makes a torch module from uint8 patches [n, height, width] to vectors, for `harness export`.

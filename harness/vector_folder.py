@@ -34,6 +34,7 @@ class VectorFolder:
     trained_on: frozenset[str] | None  # None: the folder does not say
     licence: str
     weights: str  # sha256 over names and contents of all CSV files: the vectors are the weights
+    revision: int = 1
     code: str = ""
     libraries: tuple[str, ...] = ()
     provider: str = "csv"

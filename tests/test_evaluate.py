@@ -94,7 +94,7 @@ def test_the_record_tells_such_models_apart():
     for factor in (1, 2):
         model = toy_descriptor(describe=lambda p, f=factor: counting([])(p) * np.float32(f))
         (record,) = evaluate(model, [toy_protocol()])
-        prints.add(record.model.fingerprint)
+        prints.add(record.environment.fingerprint)
     assert len(prints) == 2
 
 

@@ -89,11 +89,21 @@ def test_other_weights_under_one_name_are_an_error():
         leaderboard.boards([*measured("a"), *measured("a", tasks=("matching",), weights="0" * 64)])
 
 
-def test_another_environment_in_one_row_is_an_error():
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [({"revision": 2}, "revision is 2 and 1"), ({"dim": 9}, "dim is 9 and 8")],
+)
+def test_another_model_in_one_row_is_an_error(fields, what):
     one, two = measured("a", tasks=("verification", "matching"))
-    provider = two.environment.model_copy(update={"provider": "cuda"})
-    with pytest.raises(ValueError, match="environment provider is cuda and cpu"):
-        leaderboard.boards([one, two.model_copy(update={"environment": provider})])
+    other = two.model.model_copy(update=fields)
+    with pytest.raises(ValueError, match=f"model {what}"):
+        leaderboard.boards([one, two.model_copy(update={"model": other})])
+
+
+def test_another_environment_in_one_row_is_the_same_model():
+    one, two = measured("a", tasks=("verification", "matching"))
+    elsewhere = two.environment.model_copy(update={"provider": "cuda", "fingerprint": "other"})
+    assert len(board(one, two.model_copy(update={"environment": elsewhere})).rows) == 1
 
 
 def test_other_versions_of_what_a_protocol_scores_by_are_an_error():

@@ -88,6 +88,8 @@ def test_an_installed_name_is_made_into_its_descriptor(install):
 def test_the_code_of_an_installed_descriptor_is_hashed_from_its_source(install):
     file = install("their-zoo", GOOD, good="good")
     before = plugins.model("good").code
+    file.write_text("# A comment is no code.\n" + GOOD)
+    assert plugins.model("good").code == before
     file.write_text(GOOD.replace("np.ones", "np.zeros"))
     after = plugins.model("good").code
     assert len(before) == len(after) == 64
@@ -237,9 +239,10 @@ def test_a_descriptor_of_a_file_is_named_by_file_and_name(file):
     assert named == ["mine:mean", "mine:good", "mine:ready"]
 
 
-def test_the_code_of_a_file_is_the_hash_of_the_file(file):
+def test_the_code_of_a_file_is_the_hash_of_what_it_means(file):
     code = plugins.model(file(FLOATS) + ":mean").code
-    assert code == hashlib.sha256(FLOATS.encode()).hexdigest()
+    assert plugins.model(file(f"# the same\n{FLOATS}") + ":mean").code == code
+    assert plugins.model(file(f"{FLOATS}\nx = 1") + ":mean").code != code
 
 
 def test_an_edited_file_is_read_again(file):

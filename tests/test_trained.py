@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness import home, registry, results
+from harness import code, home, registry, results
 from harness.contracts import check_descriptor
 from harness.distances import HAMMING, L2
 from harness.evaluate import evaluate
@@ -91,13 +91,13 @@ def test_a_shipped_model_computes_what_its_weights_give_in_torch(shipped):
 
 
 def test_the_code_of_a_shipped_model_is_that_of_its_network_and_graph(shipped, monkeypatch):
-    """Or else its vectors would be computed again for each new maker, or form of record."""
+    """Otherwise a new maker, recipe or form of record would empty the cache of vectors."""
     read = []
-    found = registry._file
-    monkeypatch.setattr(registry, "_file", lambda name: read.append(name) or found(name))
+    found = code._file
+    monkeypatch.setattr(code, "_file", lambda name: read.append(name) or found(name))
     made = shipped_models.adasample()
-    assert {"zoo.trained", "zoo.backbones", "harness.onnx_export"} <= set(read)
-    assert not {"zoo.shipped", "zoo.ship", "harness.results", "harness.evaluate"} & set(read)
+    assert {"zoo.backbones", "harness.onnx_export", "harness.onnx_file"} <= set(read)
+    assert not {"zoo.shipped", "zoo.trained", "zoo.training.recipe", "harness.types"} & set(read)
     assert made.code != trained.by_torch(file_of(shipped), shipped).code
 
 

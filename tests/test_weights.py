@@ -11,7 +11,7 @@ import torch
 from mirrors import Mirror
 from safetensors.torch import save_file
 
-from harness import download, published_weights, registry, weights
+from harness import download, published_weights, weights
 from harness.weights import Weights
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 2400533\n"
@@ -323,29 +323,6 @@ def test_a_failed_download_ends_with_the_way_by_hand(checkpoint: Path) -> None:
     row = Weights(**{**vars(row_of(checkpoint)), "urls": ()})
     with pytest.raises(OSError, match=r"harness weights add net\.pth"):
         published_weights.fetch(row)
-
-
-def test_the_code_of_a_network_has_nothing_to_do_with_downloads(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Or else its vectors would be computed again whenever a line about mirrors changes."""
-    read = []
-    file_of = registry._file
-    monkeypatch.setattr(registry, "_file", lambda name: read.append(name) or file_of(name))
-    registry.code_sha256("zoo.tfeat")
-    assert {"zoo.tfeat", "harness.weights", "harness.distances"} <= set(read)
-    assert not {"harness.download", "harness.web", "harness.published_weights"} & set(read)
-
-
-def test_the_code_of_an_optional_library_that_is_broken_is_passed_over(tmp_path, monkeypatch):
-    (tmp_path / "their").mkdir()
-    (tmp_path / "their/__init__.py").write_text("")
-    (tmp_path / "their/native").mkdir()
-    (tmp_path / "their/native/__init__.py").write_text("raise OSError('libnothere.so')")
-    text = "try:\n    from their.native import fast\nexcept OSError:\n    fast = None\n"
-    (tmp_path / "their/maker.py").write_text(text)
-    monkeypatch.syspath_prepend(tmp_path)
-    assert len(registry.code_sha256("their.maker")) == 64
 
 
 def test_the_known_rows_are_those_of_the_installed_packages() -> None:

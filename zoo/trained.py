@@ -9,7 +9,7 @@ import safetensors.torch
 import torch
 from torch import nn
 
-from harness import registry
+from harness.code import code_sha256
 from harness.distances import DISTANCES
 from harness.types import Descriptor, Patches, Vectors
 from zoo.backbones import Deployed, Network
@@ -90,7 +90,7 @@ def by_torch(weights: Path, card: Card) -> Descriptor:
         trained_on=frozenset(card.trained_on),
         licence=card.licence,
         weights=card.weights,
-        code=registry.code_sha256(__name__, find("network", card.network.name).__module__),
+        code=code_sha256(find("network", card.network.name).__module__),
         libraries=("numpy", "torch"),
         provider="torch-cpu",
         network=network,

@@ -127,7 +127,7 @@ def to_csv(board: Board) -> str:
     """Full precision, one line a model; "—" is a score that was not measured."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
-    facts = ("model", "dim", "distance", "trained_on_tested_data", "weights", "fingerprint")
+    facts = ("model", "dim", "distance", "trained_on_tested_data", "weights", "revision")
     bounds = [name for name in board.columns if any(name in _intervals(row) for row in board.rows)]
     ends = [f"{name} {end}" for name in bounds for end in ("low", "high")]
     protocols = sorted({record.protocol.name for row in board.rows for record in row})
@@ -136,13 +136,14 @@ def to_csv(board: Board) -> str:
     for row in board.rows:
         model, scores, intervals = row[0].model, _scores(row), _intervals(row)
         seen = {SEEN: "yes", UNKNOWN: "unknown"}.get(mark(row), "no")
-        known = (model.name, model.dim, model.distance, seen, model.weights or MISSING)
+        weights = model.weights or MISSING
+        known = (model.name, model.dim, model.distance, seen, weights, model.revision)
         values = [repr(scores[name]) if name in scores else MISSING for name in board.columns]
         for name in bounds:
             values += map(repr, intervals[name]) if name in intervals else (MISSING, MISSING)
         data = {record.protocol.name: record.data.sha256 for record in row}
         hashed = [data.get(name, MISSING) for name in protocols]
-        lines.writerow([*known, model.fingerprint or MISSING, *values, *hashed])
+        lines.writerow([*known, *values, *hashed])
     return out.getvalue()
 
 
@@ -208,7 +209,7 @@ def mark(row: Sequence[Record]) -> str:
     """What is to be said of a model's training beside its name; "" where it is above suspicion."""
     if any(record.data.seen_in_training for record in row):
         return SEEN
-    return UNKNOWN if row[0].model.trained_on is None else ""
+    return UNKNOWN if any(record.model.trained_on is None for record in row) else ""
 
 
 def _cell(row: tuple[Record, ...], name: str) -> str:
@@ -293,12 +294,8 @@ def _comparable(records: list[Record]) -> list[Record]:
             (task, f"version of {name}", versions.get(name), its_versions.get(name))
             for name in sorted(judges[one.protocol.name])
         ]
-        for part, mine, its in (
-            ("model", one.model, row.model),
-            ("environment", one.environment, row.environment),
-        ):
-            both = zip(mine.model_dump().items(), its.model_dump().values(), strict=True)
-            pairs += [(row, f"{part} {field}", a, b) for (field, a), b in both]
+        mine, its = one.model.identity, row.model.identity
+        pairs += [(row, f"model {field}", mine[field], its[field]) for field in mine]
         for other, what, a, b in pairs:
             must_agree(one, other, what, a, b)
     return records

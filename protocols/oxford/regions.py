@@ -15,8 +15,9 @@ from zipfile import BadZipFile
 import numpy as np
 from jaxtyping import Float64
 
-from harness import home, registry
+from harness import home
 from harness.cache import VectorCache
+from harness.code import code_sha256
 from protocols.images.affine import AffineFrames
 from protocols.images.harris_affine import harris_affine, oriented
 from protocols.images.sequences import ENDINGS, OTHER_ENDINGS, read_grey
@@ -28,7 +29,7 @@ def code() -> str:
 
     Python 3.11 can't parse in several threads: ask before they start.
     """
-    return registry.code_sha256(harris_affine.__module__)
+    return code_sha256(harris_affine.__module__)
 
 
 def detected(image: Path, sha256: str, most: int) -> AffineFrames:
