@@ -1,0 +1,60 @@
+"""Vectors and scores move only together with a revision or a version."""
+
+import json
+
+import golden_values as golden
+import numpy as np
+import pytest
+
+from harness.distances import HAMMING
+
+TOLERANCE = 1e-4  # of the largest number of a vector; processors round differently far below it
+FLIPPED = 0.002  # share of bits: a number near 0 may have another sign on another processor
+
+
+def test_the_golden_patches_are_32_with_flat_ones_among_them():
+    patches = golden.patches()
+    assert patches.shape == (32, 65, 65)
+    assert sorted(set(patches[patches.std(axis=(1, 2)) == 0].ravel())) == [0, 1, 128, 255]
+
+
+@pytest.mark.parametrize("name", golden.models())
+def test_vectors_move_only_with_the_revision(name):
+    made = golden.model(name)
+    if made is None:
+        pytest.skip(f"the published weights of {name} are not here")
+    file = golden.vectors_file(made)
+    assert file.is_file(), f"no {file}: run python tests/golden_values.py and commit what it writes"
+    wanted, found = np.load(file), golden.vectors(made)
+    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    told = f"vectors of {name} moved: raise its revision, and run python tests/golden_values.py"
+    if made.distance is HAMMING:
+        assert np.unpackbits(found ^ wanted).mean() <= FLIPPED, told
+    else:
+        assert np.abs(found - wanted).max() <= TOLERANCE * np.abs(wanted).max(), told
+
+
+@pytest.mark.parametrize("name", golden.protocols())
+def test_scores_move_only_with_the_version(name):
+    protocol = golden.sample_protocol(name)
+    file = golden.scores_file(protocol)
+    assert file.is_file(), f"no {file}: run python tests/golden_values.py and commit what it writes"
+    told = f"scores of {name} moved: raise its version, and run python tests/golden_values.py"
+    assert golden.scores(protocol) == pytest.approx(json.loads(file.read_text()), rel=1e-6), told
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("hardtfeat", "hardtfeat"),
+        ("tfeat.liberty", "tfeat"),
+        ("tfeat.notredame", "tfeat"),
+        ("tfeat.yosemite", "tfeat"),
+    ],
+)
+def test_vectors_of_published_weights_move_only_with_the_revision(
+    name, folder, shared, monkeypatch
+):
+    monkeypatch.setenv("HARNESS_WEIGHTS", str(shared / "checkpoints" / folder))
+    test_vectors_move_only_with_the_revision(name)
