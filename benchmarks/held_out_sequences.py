@@ -15,7 +15,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from protocols.images.sequences import read_grey
+from protocols.images.grey import read_grey
 
 WIDTH = 768  # pixels that photographs are scaled to
 FINER = 2

@@ -14,7 +14,7 @@ from jaxtyping import UInt8
 
 from harness import home
 from harness.atomic import placing
-from protocols.images.sequences import read_grey
+from protocols.images.grey import read_grey
 
 log = logging.getLogger(__name__)
 

@@ -5,21 +5,27 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness import folders
+
 ENDINGS = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff")
 
 log = logging.getLogger(__name__)
 
 
 def find(images: Path) -> list[str]:
-    """Names of the image files in a folder and below it, as COLMAP has them."""
+    """Names of the image files in a folder and below it, links followed, as COLMAP has them.
+
+    Raises:
+        OSError: if a link below the folder leads nowhere; names it.
+        ValueError: if there is no such folder, or no image in it.
+    """
     if not images.is_dir():
         raise ValueError(f"{images} is not a folder: give one that holds photographs")
-    found = [
+    found = sorted(
         file.relative_to(images).as_posix()
-        for file in images.rglob("*")
-        if file.suffix.lower() in ENDINGS and file.is_file()
-    ]
-    found = sorted(name for name in found if not any(p.startswith(".") for p in Path(name).parts))
+        for file in folders.files(images)
+        if file.suffix.lower() in ENDINGS
+    )
     if not found:
         raise ValueError(f"no images in {images} nor below it: files end in {' '.join(ENDINGS)}")
     return found
@@ -27,6 +33,7 @@ def find(images: Path) -> list[str]:
 
 def check_names(names: Sequence[str], images: Path, listed: Sequence[str], model: Path) -> None:
     """Refuse a model some of whose images are not listed; say which of the listed it lacks."""
+    names, listed = [list(map(folders.same_form, some)) for some in (names, listed)]
     missing = sorted(set(names) - set(listed))
     if missing:
         raise ValueError(

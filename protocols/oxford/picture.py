@@ -17,7 +17,8 @@ from harness import Dataset, Descriptions
 from harness.registry import unknown
 from harness.types import Picture
 from protocols.images.affine import AffineFrames
-from protocols.images.sequences import IMAGES, find, read_grey
+from protocols.images.grey import read_grey
+from protocols.images.sequences import IMAGES, find
 from protocols.oxford.evaluation import FEATURES, STRATEGIES, pair_scores
 from protocols.oxford.matching import Matches
 from protocols.oxford.raster import raster_overlap

@@ -18,8 +18,9 @@ from jaxtyping import Float64
 from harness import home, registry
 from harness.cache import VectorCache
 from protocols.images.affine import AffineFrames
+from protocols.images.grey import read_grey
 from protocols.images.harris_affine import harris_affine, oriented
-from protocols.images.sequences import ENDINGS, OTHER_ENDINGS, read_grey
+from protocols.images.sequences import ENDINGS, OTHER_ENDINGS
 
 
 @cache

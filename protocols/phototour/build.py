@@ -42,8 +42,8 @@ from jaxtyping import Int, UInt8
 from harness.atomic import placing
 from protocols.images import photographs
 from protocols.images.frames import Frames
+from protocols.images.grey import read_grey
 from protocols.images.photographs import sha256
-from protocols.images.sequences import read_grey
 from protocols.phototour import extension, observations, pairs
 from protocols.phototour.observations import MAGNIFICATION
 from protocols.phototour.patches import correlation, extract
