@@ -622,7 +622,7 @@ BAD = {
     with_a_model_of_other_images: "4 of 4 images of .*sparse are not in .*other: a.png and others",
     with_images_of_another_size: "d.png is 640 x 480 pixels, for the model it is 320 x 240",
     with_no_model: "is no sparse model.*--model FOLDER",
-    with_a_model_cut_off: "binary can't be read, it is cut off or damaged",
+    with_a_model_cut_off: "points3D.bin: is cut off, or its counts are damaged",
     with_a_model_without_points: "bare has no point that two images see",
     with_no_database: "database.db is not there.*--set database=FILE",
     with_text_for_a_database: "can't be read as a database",

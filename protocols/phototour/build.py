@@ -40,6 +40,7 @@ import numpy as np
 from jaxtyping import Int, UInt8
 
 from harness.atomic import placing
+from protocols.colmap.model import files_of
 from protocols.images import photographs
 from protocols.images.frames import Frames
 from protocols.images.grey import read_grey
@@ -264,8 +265,7 @@ def _given(model: Path, database: Path | None) -> Base:
     if database is None:
         places = (folder / DATABASE for folder in (model, *model.absolute().parents[:2]))
         database = next((file for file in places if file.is_file()), None)
-    files = [*sorted(model.glob("*.bin")), *sorted(model.glob("*.txt"))]
-    files += [file for file in (database,) if file and file.is_file()]
+    files = [*files_of(model), *(file for file in (database,) if file and file.is_file())]
     return Base(model, database, {"files": {file.name: sha256(file) for file in files}})
 
 
