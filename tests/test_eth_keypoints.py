@@ -134,7 +134,7 @@ def test_keypoints_of_a_database_are_moved_by_half_a_pixel(tmp_path, table):
 
 
 def test_a_database_without_keypoints_of_an_image_is_refused(tmp_path):
-    database = written(tmp_path, np.zeros((1, 4), np.float32))
+    database = written(tmp_path, np.ones((1, 4), np.float32))
     with pytest.raises(ValueError, match=r"no keypoints of b\.png: .*--set keypoints=sift"):
         keypoints.in_database(database, ["a.png", "b.png"])
     with pytest.raises(ValueError, match=r"other\.db is not there: .*--set keypoints=sift"):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pycolmap
@@ -18,6 +19,8 @@ from jaxtyping import Float64, Int
 from harness import texts
 
 STEMS = ("cameras", "images", "points3D")
+Part = TypeVar("Part")
+
 NONE = -1  # the number of the point of a keypoint that shows none
 UNIT = 1e-3  # by how much the norm of a quaternion may be off 1
 AGAIN = "write the model again, or get it again"
@@ -69,19 +72,23 @@ def read(folder: Path) -> Model:
             disagree; names the file.
     """
     files = files_of(folder)
-    readers = _BINARY if files[0].suffix == ".bin" else _TEXT
-    found = []
-    for file, reader in zip(files, readers, strict=True):
-        try:
-            found.append(reader(file))
-        except _DamagedError as error:
-            raise ValueError(f"{file}: {error}; {AGAIN}") from error
-    cameras, images, (point, xyz, track) = found
+    read_cameras, read_images, read_points = _BINARY if files[0].suffix == ".bin" else _TEXT
+    cameras = _named(read_cameras, files[0])
+    images = _named(read_images, files[1])
+    point, xyz, track = _named(read_points, files[2])
     try:
         _compare(cameras, images, point, track)
     except _DamagedError as error:
         raise ValueError(f"{folder}: {error}: files of two models? {AGAIN}") from error
     return Model(cameras, images, point, xyz, track)
+
+
+def _named(read: Callable[[Path], Part], file: Path) -> Part:
+    """What a reader makes of a file; errors name it."""
+    try:
+        return read(file)
+    except _DamagedError as error:
+        raise ValueError(f"{file}: {error}; {AGAIN}") from error
 
 
 class _DamagedError(ValueError):
@@ -94,8 +101,8 @@ Points = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @cache
-def _parameters() -> dict[int, tuple[str, int]]:
-    """Name and number of parameters of each kind of camera, by its number in binary files."""
+def camera_models() -> dict[int, tuple[str, int]]:
+    """Name and number of parameters of each kind of camera, by COLMAP's number of it."""
     found = {}
     for name, kind in pycolmap.CameraModelId.__members__.items():
         if int(kind) >= 0:
@@ -183,9 +190,9 @@ def _binary_cameras(file: Path) -> Cameras:
     found: Cameras = {}
     for _ in range(data.count(24)):
         number, kind, width, height = map(int, data.take("IiQQ"))
-        if kind not in _parameters():
+        if kind not in camera_models():
             raise _DamagedError(f"camera {number} is of the unknown model {kind}")
-        name, size = _parameters()[kind]
+        name, size = camera_models()[kind]
         _add(found, number, _camera(number, name, width, height, np.array(data.take(size * "d"))))
     data.must_end()
     return found
@@ -212,7 +219,8 @@ def _binary_images(file: Path) -> Images:
 
 def _binary_points(file: Path) -> Points:
     data = _Bytes(file)
-    xyz, tracks = {}, []
+    xyz: dict[int, tuple[float, ...]] = {}
+    tracks = []
     for _ in range(data.count(8 + 3 * 8 + 3 + 8 + 8)):
         (number,) = map(int, data.take("Q"))
         _add(xyz, number, data.take("3d"))
@@ -238,7 +246,7 @@ def _points(xyz: Mapping[int, tuple[float, ...]], tracks: list[tuple[int, np.nda
     return number, places, np.concatenate([np.empty((0, 3), np.int64), *track])
 
 
-def _add(found: dict[int, object], number: int, one: object) -> None:
+def _add(found: dict[int, Part], number: int, one: Part) -> None:
     if number in found:
         raise _DamagedError(f"has number {number} twice")
     found[number] = one
@@ -246,11 +254,7 @@ def _add(found: dict[int, object], number: int, one: object) -> None:
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:
     """Every line of a text, and its number from 1."""
-    try:
-        text = texts.read_table(file)
-    except ValueError as error:
-        raise ValueError(f"{error}; {AGAIN}") from error
-    yield from enumerate(text.split("\n"), 1)
+    yield from enumerate(texts.read_table(file).split("\n"), 1)
 
 
 def _told(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
@@ -260,7 +264,11 @@ def _told(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
             yield number, line.split()
 
 
-def _numbers(line: int, words: list[str], kind: Callable[[str], float] = texts.number) -> list:
+def _numbers(line: int, words: list[str]) -> list[float]:
+    return _each(line, words, texts.number)
+
+
+def _each(line: int, words: list[str], kind: Callable[[str], Part]) -> list[Part]:
     try:
         return [kind(word) for word in words]
     except ValueError as error:
@@ -274,7 +282,7 @@ def _whole(word: str) -> int:
 
 
 def _text_cameras(file: Path) -> Cameras:
-    sizes = dict(_parameters().values())
+    sizes = dict(camera_models().values())
     found: Cameras = {}
     for line, words in _told(_lines(file)):
         if len(words) < 5 or words[1] not in sizes or len(words) != 4 + sizes[words[1]]:
@@ -282,7 +290,7 @@ def _text_cameras(file: Path) -> Cameras:
                 f"line {line} is cut off or damaged: CAMERA_ID, MODEL, WIDTH, HEIGHT and the"
                 " parameters of the model are wanted"
             )
-        number, width, height = _numbers(line, [words[0], *words[2:4]], _whole)
+        number, width, height = _each(line, [words[0], *words[2:4]], _whole)
         params = np.array(_numbers(line, words[4:]))
         _add(found, number, _camera(number, words[1], width, height, params))
     return found
@@ -304,12 +312,12 @@ def _text_images(file: Path) -> Images:
                 f"line {line} or the next is cut off or damaged: IMAGE_ID, QW, QX, QY, QZ, TX, TY,"
                 " TZ, CAMERA_ID, NAME are wanted, and then X, Y, POINT3D_ID of each keypoint"
             )
-        number, camera = _numbers(line, [words[0], words[8]], _whole)
+        number, camera = _each(line, [words[0], words[8]], _whole)
         pose = np.array(_numbers(line, words[1:8]))
         parts = keypoints.split()
         columns = [_numbers(line + 1, parts[k::3]) for k in (0, 1)]
         xy = np.array(columns, np.float64).reshape(2, -1).T
-        numbers = _numbers(line + 1, parts[2::3], _whole)
+        numbers = _each(line + 1, parts[2::3], _whole)
         if any(not -(1 << 63) <= one < 1 << 63 for one in numbers):
             raise _DamagedError(f"line {line + 1} has a point of the number {max(numbers)}")
         point = np.array(numbers, np.int64)
@@ -326,8 +334,8 @@ def _text_points(file: Path) -> Points:
                 f"line {line} is cut off or damaged: POINT3D_ID, X, Y, Z, R, G, B, ERROR are"
                 " wanted, and then IMAGE_ID and POINT2D_IDX of each image"
             )
-        (number,) = _numbers(line, words[:1], _whole)
-        seen = _numbers(line, words[8:], _whole)
+        (number,) = _each(line, words[:1], _whole)
+        seen = _each(line, words[8:], _whole)
         if any(not 0 <= one < 1 << 32 for one in seen):
             raise _DamagedError(f"line {line} has the number {max(seen, key=abs)} in its track")
         _add(xyz, number, tuple(_numbers(line, words[1:4])))

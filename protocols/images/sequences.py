@@ -126,10 +126,10 @@ def _homography(file: Path, width: int, height: int) -> Homography:
     if not file.is_file():
         raise ValueError(f"{file} is missing: {_WANTED}; add the homography")
     remedy = "it must hold the 3 x 3 numbers, row by row, that map image 1 to this image"
+    words = re.split(r"[\s,;]+", texts.read_table(file).strip())
     try:
-        words = re.split(r"[\s,;]+", texts.read_table(file).strip())
         numbers = np.array([texts.number(word) for word in words])
-    except ValueError as error:  # not text, cut off, or not a number
+    except ValueError as error:
         raise ValueError(f"{file} can't be read as a homography ({error}): {remedy}") from error
     if numbers.size != 9 or not np.isfinite(numbers).all():
         raise ValueError(f"{file} holds {numbers.size} numbers, or not all are finite: {remedy}")
