@@ -62,7 +62,7 @@ def folders(folder: Path) -> list[Path]:
 
 
 def files(folder: Path) -> list[Path]:
-    """Every file below a folder, in the order of the parts of their paths.
+    """Every file below a folder, in the order of the parts of their paths; none if it isn't there.
 
     A link back to a folder that contains it is not followed: all its files are seen without it.
 
@@ -75,7 +75,7 @@ def files(folder: Path) -> list[Path]:
 
 def _below(folder: Path) -> Iterator[Path]:
     left: list[tuple[Path, frozenset[tuple[int, int]]]] = [(folder, frozenset())]
-    while left:
+    while left and folder.is_dir():
         path, above = left.pop()
         if path.is_dir():
             own = _identity(path)

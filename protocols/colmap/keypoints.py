@@ -83,9 +83,9 @@ def read(database: Path, names: Sequence[str], remedy: str) -> dict[str, Table]:
         numbers = len(data) // 4 if isinstance(data, bytes) else 0
         if not (isinstance(rows, int) and cols in (4, 6) and numbers == rows * cols):
             raise ValueError(
-                f"{database} has {rows!r:.20} x {cols!r:.20} numbers of the keypoints of {name}, and"
-                f" keeps {numbers}; rows of 4 or 6 are wanted, without which they have no scale:"
-                f" {remedy}"
+                f"{database} has {rows!r:.20} x {cols!r:.20} numbers of the keypoints of {name},"
+                f" and keeps {numbers}; rows of 4 or 6 are wanted, without which they have no"
+                f" scale: {remedy}"
             )
         table = found[name] = np.frombuffer(data, "<f4", numbers).reshape(rows, cols)
         if not np.isfinite(table).all():

@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from jaxtyping import Float64, Int, Int32, UInt8
 
-from harness import Dataset, Descriptions
+from harness import Dataset, Descriptions, folders
 from harness.registry import unknown
 from harness.types import Picture
 from protocols.images.affine import AffineFrames
@@ -64,7 +64,7 @@ def matches(
         matching: strategy.
     """
     root = sample() if data is None else folder_of(data)
-    known = [folder.name for folder in root.iterdir() if folder.is_dir()]
+    known = [folder.name for folder in folders.folders(root)]
     if sequence not in known:
         raise LookupError(unknown("sequences", sequence, known))
     (found, *others), _ = find(root / sequence)
