@@ -149,7 +149,9 @@ def verify(name: str) -> Differences:
     if not place.is_dir():
         raise FileNotFoundError(f"{name} is not here: harness data fetch {name}")
     wanted = _listed(place)
-    found = {file.relative_to(place).as_posix(): file for file in folders.files(place)}
+    found = {
+        file.relative_to(place).as_posix(): file for file in folders.files(place, dead_links=True)
+    }
     both = sorted(wanted.keys() & found.keys())
     with ThreadPoolExecutor() as pool:  # hashing lets other threads run
         same = list(pool.map(lambda path: _hash(found[path]) == wanted[path], both))

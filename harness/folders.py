@@ -31,8 +31,12 @@ def same_form(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
-def entries(folder: Path) -> list[Path]:
+def entries(folder: Path, *, dead_links: bool = False) -> list[Path]:
     """The files and folders directly in a folder, in the order of their names.
+
+    Args:
+        folder: which is there.
+        dead_links: whether links that lead nowhere are listed; else they are an error.
 
     Raises:
         FileNotFoundError: if a link in it leads nowhere; names the link.
@@ -42,7 +46,7 @@ def entries(folder: Path) -> list[Path]:
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if is_left_behind(entry.name):
             continue
-        if entry.is_symlink() and not entry.exists():
+        if not dead_links and _is_dead(entry):
             raise FileNotFoundError(
                 f"{entry} is a link to {entry.readlink()}, which is not there: mend the link or"
                 " remove it"
@@ -61,27 +65,38 @@ def folders(folder: Path) -> list[Path]:
     return [entry for entry in entries(folder) if entry.is_dir()]
 
 
-def files(folder: Path) -> list[Path]:
+def files(folder: Path, *, dead_links: bool = False) -> list[Path]:
     """Every file below a folder, in the order of the parts of their paths; none if it isn't there.
 
     A link back to a folder that contains it is not followed: all its files are seen without it.
+
+    Args:
+        folder: which may be missing.
+        dead_links: as for `entries`.
 
     Raises:
         FileNotFoundError: if a link leads nowhere; names the link.
         ValueError: if two names in one folder differ only in their Unicode form.
     """
-    return list(_below(folder))
+    return list(_below(folder, dead_links))
 
 
-def _below(folder: Path) -> Iterator[Path]:
+def _is_dead(entry: Path) -> bool:
+    return entry.is_symlink() and not entry.exists()
+
+
+def _below(folder: Path, dead_links: bool) -> Iterator[Path]:
     left: list[tuple[Path, frozenset[tuple[int, int]]]] = [(folder, frozenset())]
     while left and folder.is_dir():
         path, above = left.pop()
         if path.is_dir():
             own = _identity(path)
             if own not in above:
-                left += [(entry, above | {own}) for entry in reversed(entries(path))]
-        elif path.is_file():  # no pipe, no socket: reading one could wait for ever
+                inner = entries(path, dead_links=dead_links)
+                left += [(entry, above | {own}) for entry in reversed(inner)]
+        elif path.is_file() or _is_dead(
+            path
+        ):  # no pipe, no socket: reading one could wait for ever
             yield path
 
 
