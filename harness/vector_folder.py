@@ -217,6 +217,10 @@ def _numbers(file: Path, dim: int, *, bits: bool) -> Float32[np.ndarray, "n dim"
             )
     except ValueError as error:
         raise ValueError(f"{file}: {_first_fault(file, delimiter, dim, bits) or error}") from error
+    with file.open("rb") as stream:
+        stream.seek(-1, 2)
+        if stream.read() not in (b"\n", b"\r"):
+            raise ValueError(f"{file}: {texts.CUT}; write it again from these patches")
     numbers = np.ascontiguousarray(table.to_numpy())
     good = (numbers == 0) | (numbers == 1) if bits else np.isfinite(numbers)
     if not good.all():
