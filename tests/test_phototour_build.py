@@ -524,8 +524,9 @@ def with_one_image(book, model, folder):
 
 
 def with_an_unreadable_image(book, model, folder):
-    shutil.copytree(book, folder / "images")
-    (folder / "images" / "b.png").write_bytes(b"\x89PNG but no more")
+    (folder / "images").mkdir()
+    shutil.copy(book / "a.png", folder / "images")
+    (folder / "images" / "b.png").write_bytes((book / "a.png").read_bytes()[:999])
     return {"images": folder / "images"}
 
 
@@ -616,8 +617,8 @@ def with_an_official_name_in_capitals(book, model, folder):
 BAD = {
     without_images: "no images in .*empty",
     with_a_file_for_a_folder: "a.png is not a folder",
-    with_one_image: "one image, a.png: give two or more",
-    with_an_unreadable_image: "b.png can't be decoded",
+    with_one_image: "has 1 images that can be read, a.png: give two or more",
+    with_an_unreadable_image: r"1 images that can be read, .*b.png can't be decoded, it is cut",
     with_images_of_nothing: "3 images in .*flat can't be put together",
     with_a_model_of_other_images: "4 of 4 images of .*sparse are not in .*other: a.png and others",
     with_images_of_another_size: "d.png is 640 x 480 pixels, for the model it is 320 x 240",

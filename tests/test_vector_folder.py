@@ -86,10 +86,10 @@ def test_no_rows_are_written_and_read(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["1,2.5\n-3,4e-3\n", "1;2.5\n-3;4e-3\n", "1,2.5\r\n-3,4e-3\r\n", "1,2.5\n-3,4e-3",
+    ["1,2.5\n-3,4e-3\n", "1;2.5\n-3;4e-3\n", "1,2.5\r\n-3,4e-3\r\n", "1,2.5\r-3,4e-3\r",
      "   1.00000,   2.50000\n  -3.00000,   0.00400\n", "1,2.5\n-3,4e-3\n\n",
      "\ufeff1,2.5\n-3,4e-3\n"],
-    ids=["comma", "semicolon", "windows", "no last line end", "%10.5f", "blank line", "byte order"],
+    ids=["comma", "semicolon", "windows", "old mac", "%10.5f", "blank line", "byte order"],
 )  # fmt: skip
 def test_the_forms_that_official_tools_write_are_read(tmp_path, text):
     found = read(tmp_path, text, 2)

@@ -22,6 +22,7 @@ STEMS = ("cameras", "images", "points3D")
 Part = TypeVar("Part")
 
 NONE = -1  # the number of the point of a keypoint that shows none
+FARTHEST = 1e12  # of any coordinate; larger ones are damaged, and overflow when squared
 UNIT = 1e-3  # by how much the norm of a quaternion may be off 1
 AGAIN = "write the model again, or get it again"
 
@@ -122,8 +123,9 @@ def _camera(number: int, name: str, width: int, height: int, params: np.ndarray)
 def _image(
     number: int, name: str, camera: int, pose: np.ndarray, xy: np.ndarray, point: np.ndarray
 ) -> Image:
-    norm = np.linalg.norm(pose[:4])
-    if not (np.isfinite(pose).all() and abs(norm - 1) <= UNIT and np.isfinite(xy).all()):
+    sound = (np.abs(pose) < FARTHEST).all() and (np.abs(xy) < FARTHEST).all()
+    norm = np.linalg.norm(pose[:4]) if sound else 0.0
+    if abs(norm - 1) > UNIT:
         raise _DamagedError(f"image {number} ({name}) has a pose or a keypoint that is none")
     w, x, y, z = pose[:4] / norm
     rotation = pycolmap.Rotation3d(np.array([x, y, z, w]))
@@ -236,7 +238,7 @@ def _points(xyz: Mapping[int, tuple[float, ...]], tracks: list[tuple[int, np.nda
         raise _DamagedError(f"has a point of the number {max(xyz, key=abs)}")
     number = np.array(sorted(xyz), np.int64)
     places = np.array([xyz[k] for k in number.tolist()], np.float64).reshape(-1, 3)
-    bad = np.flatnonzero(~np.isfinite(places).all(axis=1))
+    bad = np.flatnonzero(~(np.abs(places) < FARTHEST).all(axis=1))
     if len(bad):
         raise _DamagedError(f"point {number[bad[0]]} is at {places[bad[0]].tolist()}")
     track = [

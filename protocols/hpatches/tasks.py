@@ -90,8 +90,8 @@ def verification(opened: HPatches) -> tuple[Verification, Dataset]:
         own = getattr(tables[0], column)
         if not all(np.array_equal(own, getattr(other, column)) for other in tables[1:]):
             raise ValueError(
-                f"the three verification files differ in {column}: in one row all name the same"
-                " first patch; take the three files of one split from one source"
+                f"{_all(files)} differ in {column}: in one row all name the"
+                " same first patch; take the three files of one split from one source"
             )
     there = np.all([(table.s1 >= 0) & (table.s2 >= 0) for table in tables], axis=0)
     rows = np.flatnonzero(there)  # the same of all three, since they belong together

@@ -154,7 +154,7 @@ def build(
         seed: of COLMAP and of the pairs.
 
     Raises:
-        ValueError: if images are missing, or fewer than two can be read, or COLMAP can't put two together.
+        ValueError: if images are missing, or fewer than two can be read or put together.
         FileExistsError: if there is something in `out`.
     """
     if frames not in (None, *HOW):

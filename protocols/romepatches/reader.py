@@ -32,6 +32,7 @@ SIDE, QUERIES, DATABASE, POSITIVES = 51, 1000, 9000, 9  # of the published set
 MADE = "romepatches-NAME"  # names that a dataset.json may give
 GREY = (299, 587, 114)  # thousandths of red, green and blue in grey: BT.601
 
+LARGEST = 2**53  # whole number up to which a float holds all
 DENSEST = 1032  # bytes that deflate packs into one: a file can't hold more
 
 log = logging.getLogger(__name__)
@@ -146,7 +147,7 @@ def _labels(file: Path, variable: str) -> Int[np.ndarray, " n"]:
             f"{file}: {variable} is {found.dtype} of shape {found.shape}; a vector of numbers of"
             " points is wanted"
         )
-    if not np.isfinite(found).all() or (found != np.round(found)).any():
+    if not (np.abs(found.astype(np.float64)) <= LARGEST).all() or (found != np.round(found)).any():
         raise ValueError(f"{file}: {variable} holds what is no whole number")
     return found.ravel().astype(np.int64)
 
