@@ -428,6 +428,19 @@ def test_correlation_is_blind_to_brightness_and_contrast():
     assert correlation(a, np.full_like(a, 7)).tolist() == [0] * 5
 
 
+def test_images_that_cannot_be_read_are_left_out_and_told(book, tmp_path):
+    shutil.copytree(book, tmp_path / "images")
+    (tmp_path / "images/cut.png").write_bytes((book / "a.png").read_bytes()[:999])
+    deep = np.full((HEIGHT, WIDTH), 4095, np.uint16)
+    cv2.imwrite(str(tmp_path / "images/deep.png"), deep)
+    report = build(tmp_path / "images", tmp_path / "scene")
+    assert report.registered == report.images == 4
+    assert list(report.left_out) == ["cut.png", "deep.png"]
+    assert "2 images left out: cut.png" in str(report)
+    about = json.loads((tmp_path / "scene/dataset.json").read_text())
+    assert about["left_out"] == dict(report.left_out)
+
+
 @pytest.fixture(scope="module")
 def by_colmap(book, tmp_path_factory):
     """The report on a scene for which COLMAP was run, where it was interrupted on other images."""

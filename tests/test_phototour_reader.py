@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from phototour_files import TEST, made_pairs, made_patches, made_scene
 from PIL import Image
 
+from protocols.phototour import writer
 from protocols.phototour.reader import blocks, read_pairs, read_reference_images, read_scene
 from protocols.phototour.writer import HEADER, write_scene
 
@@ -201,6 +202,10 @@ RED = header(palette=np.stack([np.zeros(256), np.zeros(256), np.arange(256)], 1)
         (coloured(), "of 24 bits"),
         (header(width=512) + bytes(512 * 1024), "512 x 1024 pixels"),
         (header(packing=1) + bytes(1024 * 1024), "compressed"),
+        (
+            writer._bitmap(np.zeros((1024, 1024), np.uint8)) + b"\0",
+            r"has 1049655 bytes, more than its 1049654 bytes; get the scene again",
+        ),
         (INVERTED, "palette of other colours"),
         (RED + bytes(1024 * 1024), "palette of other colours"),
         (b"BM" + struct.pack("<IHHII", 0, 0, 0, 1 << 31, 40) + bytes(9), "header is damaged"),

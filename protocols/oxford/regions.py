@@ -87,7 +87,7 @@ def _of_vlfeat(file: Path, name: str) -> AffineFrames:
         told = f"{type(error).__name__}: {error}"
         raise ValueError(f"{file} has no array {name} ({told}): {remedy}") from error
     if rows.ndim != 2 or rows.shape[1] != 6 or rows.dtype.kind not in "iuf":
-        raise ValueError(f"{file}: {name} is {rows.dtype} of shape {rows.shape}: {remedy}")
+        raise ValueError(f"{file}: {name} has the shape {rows.shape} ({rows.dtype}): {remedy}")
     x, y, a11, a21, a12, a22 = rows.astype(np.float64).T
     matrix = np.stack([a11, a12, a21, a22], axis=1).reshape(-1, 2, 2)
     return AffineFrames(x - 1, y - 1, matrix, np.zeros(len(x)))
