@@ -204,7 +204,7 @@ RED = header(palette=np.stack([np.zeros(256), np.zeros(256), np.arange(256)], 1)
         (header(packing=1) + bytes(1024 * 1024), "compressed"),
         (
             writer._bitmap(np.zeros((1024, 1024), np.uint8)) + b"\0",
-            r"has 1049655 bytes, more than its 1049654 bytes; get the scene again",
+            "has 1049655 bytes, more than its 1049654 bytes",
         ),
         (INVERTED, "palette of other colours"),
         (RED + bytes(1024 * 1024), "palette of other colours"),

@@ -123,8 +123,8 @@ def _camera(number: int, name: str, width: int, height: int, params: np.ndarray)
 def _image(
     number: int, name: str, camera: int, pose: np.ndarray, xy: np.ndarray, point: np.ndarray
 ) -> Image:
-    sound = (np.abs(pose) < FARTHEST).all() and (np.abs(xy) < FARTHEST).all()
-    norm = np.linalg.norm(pose[:4]) if sound else 0.0
+    sound = all(bool((np.abs(part) < FARTHEST).all()) for part in (pose, xy))
+    norm = float(np.linalg.norm(pose[:4])) if sound else 0.0
     if abs(norm - 1) > UNIT:
         raise _DamagedError(f"image {number} ({name}) has a pose or a keypoint that is none")
     w, x, y, z = pose[:4] / norm
