@@ -15,7 +15,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from protocols.images.sequences import read_grey
+from harness import folders
+from protocols.images.grey import read_grey
 
 WIDTH = 768  # pixels that photographs are scaled to
 FINER = 2
@@ -101,7 +102,7 @@ def main() -> None:
     parser.add_argument("--images", required=True, type=Path)
     parser.add_argument("--out", required=True, type=Path)
     given = parser.parse_args()
-    files = sorted(given.images.iterdir())
+    files = folders.entries(given.images)
     for number, name in enumerate(pictures((1, 1))):
         image = read_grey(files[number * len(files) // 6])
         height = round(WIDTH * image.shape[0] / image.shape[1])

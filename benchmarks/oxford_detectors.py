@@ -21,7 +21,8 @@ from threadpoolctl import threadpool_limits
 
 from protocols.images import harris_affine as own
 from protocols.images.affine import AffineFrames
-from protocols.images.sequences import IMAGES, find, read_grey
+from protocols.images.grey import read_grey
+from protocols.images.sequences import IMAGES, find
 from protocols.oxford import regions
 from protocols.oxford.ellipses import exact_overlap
 from protocols.oxford.reader import SIX

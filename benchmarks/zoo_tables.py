@@ -19,7 +19,7 @@ from harness.statistics import interval_of_mean
 from protocols.eth.matching import RATIO
 from protocols.oxford.reader import SIX
 from zoo import card as cards
-from zoo.shipped import FOLDER
+from zoo.ship import shipped_cards
 
 ROOTSIFT = "rootsift"
 BARS = (ROOTSIFT, "tfeat.liberty", "tfeat.notredame", "tfeat.yosemite")  # what is used today
@@ -58,7 +58,7 @@ def board(records: Sequence[results.Record], protocol: str, data: str, split: st
 
     Of what the zoo ships only those of the very weights.
     """
-    shipped = {file.stem: cards.read(file).weights for file in FOLDER.glob("*.json")}
+    shipped = {file.stem: cards.read(file).weights for file in shipped_cards()}
     return {
         one.model.name: one
         for one in records
@@ -71,7 +71,7 @@ def board(records: Sequence[results.Record], protocol: str, data: str, split: st
 
 def names(known: Board, by: str) -> list[str]:
     """What is beside the zoo, then what it ships, best first by a score."""
-    zoo = [file.stem for file in FOLDER.glob("*.json") if file.stem in known]
+    zoo = [file.stem for file in shipped_cards() if file.stem in known]
     return [
         *(one for one in BESIDE if one in known),
         *sorted(zoo, key=lambda n: -known[n].scores[by]),

@@ -28,6 +28,7 @@ from pathlib import Path
 
 from short_training import trained_or_resumed
 
+from harness import folders
 from protocols.homography.build import build as homography
 from protocols.homography.strengths import Strengths
 from protocols.phototour.build import build as phototour
@@ -61,7 +62,7 @@ def sets(given: argparse.Namespace) -> list[Path]:
         "views": partial(views, given.images),
         "views-of-places": partial(views, given.photographs, points=1500),
     }
-    for place in sorted(one for one in given.places.iterdir() if one.is_dir()):
+    for place in folders.folders(given.places):
         makers[f"places/{place.name}"] = partial(phototour, place)
     for name, make in makers.items():
         if not (folder / name).is_dir():

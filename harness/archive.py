@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
+from harness.folders import is_left_behind
+
 PIECE = 1 << 18
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
 LONGEST = 1000  # letters of a member's name, folders included
@@ -116,6 +118,8 @@ def _write(members: Members, folder: Path, packed: int, limits: Limits) -> dict[
         if count > limits.files:
             raise Refused(f"it holds more than {limits.files} files: it looks like a bomb")
         parts = _parts(name)
+        if any(map(is_left_behind, parts)):  # as `__MACOSX/._name`, which no reader looks at
+            continue
         target = folder.joinpath(*parts)
         if stream is None:
             _make(target, name)

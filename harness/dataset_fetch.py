@@ -6,14 +6,13 @@ It is unpacked beside its place and moved there when nothing is missing.
 import json
 import logging
 import shutil
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from harness import archive, atomic, download
+from harness import archive, atomic, download, folders, matlab
 from harness.copies import Copy, Refused, check, digest
 from harness.datasets import HERE, INCOMPLETE, LIST, Part, Source, one, root
 from harness.download import Progress
@@ -145,7 +144,7 @@ def _get(
         if part.packed:
             return archive.unpack(file, into)
         if part.copies[0].file.endswith(".mat"):
-            _check_mat(file)
+            matlab.check(file)
         into.mkdir(parents=True, exist_ok=True)
         kept = shutil.copyfile(file, into / part.copies[0].file)
         return {kept.name: digest(kept)}
@@ -171,34 +170,6 @@ def _get(
     return origin, {prefix + name: sha256 for name, sha256 in found.items()}
 
 
-def _check_mat(file: Path) -> None:
-    """See whether a file of MATLAB 5 to 7.2 is whole, by the length that each variable begins with.
-
-    SciPy's whosmat would pass over the missing end of the last one. A cut between two variables
-    can't be seen. Other forms (4, and 7.3, which is HDF5) are only told apart from what is none.
-
-    Raises:
-        ValueError: if it is cut off, or no .mat file.
-    """
-    size = file.stat().st_size
-    with file.open("rb") as stream:
-        head = stream.read(128)
-        order = {b"IM": "<", b"MI": ">"}.get(head[126:])
-        if not head or 0 in head[:4]:  # the form of MATLAB 4, which has no mark of its own
-            return
-        if order is None:
-            raise ValueError("it is no .mat file, or cut off")
-        if struct.unpack(f"{order}H", head[124:126])[0] != 0x0100:
-            return
-        end = 128
-        while end < size:
-            stream.seek(end)
-            tag = stream.read(8)
-            end += 8 + (struct.unpack(f"{order}4xI", tag)[0] if len(tag) == 8 else 0)
-    if end != size or size == 128:
-        raise ValueError(f"it is cut off: it has {size} bytes, and its last variable ends at {end}")
-
-
 def _given(row: Source, files: Sequence[Path]) -> dict[Part, Path]:
     """Which of the user's files is which part."""
     for file in files:
@@ -207,7 +178,7 @@ def _given(row: Source, files: Sequence[Path]) -> dict[Part, Path]:
                 f"no file {file}: --from-file takes what was downloaded by hand"
             )
     in_folder = len(files) == 1 and files[0].is_dir()
-    offered = {file.name: file for file in (files[0].iterdir() if in_folder else files)}
+    offered = {file.name: file for file in (folders.entries(files[0]) if in_folder else files)}
     found = {
         part: offered.pop(copy.file)
         for part in row.parts
@@ -248,7 +219,7 @@ def _top(row: Source, unpacked: Path) -> Path | None:
     patterns = [pattern for needed in row.needs.values() for pattern in needed]
     top = unpacked
     while not all(any(top.glob(pattern)) for pattern in patterns):
-        inner = [entry for entry in top.iterdir() if entry.name != "__MACOSX"]
+        inner = folders.entries(top)
         if len(inner) != 1 or not inner[0].is_dir():
             return None
         top = inner[0]

@@ -3,7 +3,6 @@
 `dataset_fetch` puts a set there, and leaves a list of its files in it, for `verify`.
 """
 
-import json
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness import archive, home, registry
+from harness import archive, folders, home, registry, texts
 from harness.copies import Copy, digest
 
 LIST = ".harness.json"  # in the folder of a set: where it comes from, and its files
@@ -151,11 +150,8 @@ def verify(name: str) -> Differences:
         raise FileNotFoundError(f"{name} is not here: harness data fetch {name}")
     wanted = _listed(place)
     found = {
-        file.relative_to(place).as_posix(): file
-        for file in place.rglob("*")
-        if not file.is_dir() or file.is_symlink()
+        file.relative_to(place).as_posix(): file for file in folders.files(place, dead_links=True)
     }
-    found.pop(LIST, None)
     both = sorted(wanted.keys() & found.keys())
     with ThreadPoolExecutor() as pool:  # hashing lets other threads run
         same = list(pool.map(lambda path: _hash(found[path]) == wanted[path], both))
@@ -194,8 +190,12 @@ def about(name: str) -> Iterator[str]:
 def _listed(place: Path) -> dict[str, str]:
     """The sha256 of each file of a set, as the list in its folder has it."""
     try:
-        files = json.loads((place / LIST).read_text())["files"]
-        return {str(name): str(sha256) for name, sha256 in files.items()}
+        files = texts.read_json(place / LIST)["files"]
+        return {
+            str(name): str(sha256)
+            for name, sha256 in files.items()
+            if not any(map(folders.is_left_behind, str(name).split("/")))
+        }
     except FileNotFoundError as error:
         raise FileNotFoundError(
             f"{place} has no list of its files ({LIST}), so it was not put there by"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from harness import atomic
+from harness import atomic, folders
 from harness.types import Protocol, Quantity, Scores
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def load(root: Path) -> list[Record]:
     Raises:
         ValueError: if a file is no record; names the file and the field.
     """
-    files = sorted(root.rglob("*.json"))
+    files = [file for file in folders.files(root) if file.suffix == ".json"]
     return [read(file) for file in files if file.relative_to(root).parts[0] != PUBLISHED]
 
 

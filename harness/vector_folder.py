@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32, UInt8
 
-from harness import atomic
+from harness import atomic, folders, texts
 from harness.distances import DISTANCES, HAMMING, L2, Distance
 from harness.types import Block, Descriptor, Vectors
 
@@ -52,7 +52,7 @@ class VectorFolder:
             ValueError: if the file has not a finite number (0 or 1, for bits) in every cell, or
                 not a row for each patch; names the file, and the line where there is one.
         """
-        file = self.root / f"{block.name}.csv"
+        file = folders.at(self.root, f"{block.name}.csv")
         if not file.is_file():
             raise FileNotFoundError(
                 f"{self.name} has no vectors for {block.name}: no file {file}; a file is wanted for"
@@ -73,7 +73,7 @@ def open_folder(root: Path) -> VectorFolder:
     Raises:
         ValueError: if there is no CSV file, or `descriptor.json` is not understood.
     """
-    files = sorted(root.rglob("*.csv"))
+    files = [file for file in folders.files(root) if file.suffix == ".csv"]
     if not files:
         raise ValueError(
             f"no CSV file in {root}; the official form is {root / '<sequence>' / '<strip>.csv'}"
@@ -147,10 +147,7 @@ def _about(file: Path) -> dict[str, Any]:
         "trained_on": "a list of data names, or null where they are not known",
         "licence": "a text",
     }
-    try:
-        about = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{file} is not JSON: {error}") from error
+    about = texts.read_json(file)
     if not isinstance(about, dict):
         raise ValueError(f"{file} holds {about!r:.60}; an object of {', '.join(wanted)} is wanted")
     for key, value in about.items():
@@ -178,13 +175,14 @@ def _sha256(files: Iterable[Path], root: Path) -> str:
     for file in files:
         with file.open("rb") as stream:
             of_file = hashlib.file_digest(stream, "sha256").hexdigest()
-        digest.update(f"{file.relative_to(root).as_posix()} {of_file}\n".encode())
+        name = folders.same_form(file.relative_to(root).as_posix())
+        digest.update(f"{name} {of_file}\n".encode())
     return digest.hexdigest()
 
 
 def _columns(file: Path) -> tuple[str, int]:
     """The delimiter, and the number of cells in the first line."""
-    with file.open(encoding="utf-8", errors="replace") as stream:
+    with file.open(encoding="utf-8-sig", errors="replace") as stream:
         first = stream.readline()
     delimiter = ";" if ";" in first else ","
     columns = first.count(delimiter) + 1
@@ -220,6 +218,10 @@ def _numbers(file: Path, dim: int, *, bits: bool) -> Float32[np.ndarray, "n dim"
             )
     except ValueError as error:
         raise ValueError(f"{file}: {_first_fault(file, delimiter, dim, bits) or error}") from error
+    with file.open("rb") as stream:
+        stream.seek(-1, 2)
+        if stream.read() not in (b"\n", b"\r"):
+            raise ValueError(f"{file}: {texts.CUT}; write it again from these patches")
     numbers = np.ascontiguousarray(table.to_numpy())
     good = (numbers == 0) | (numbers == 1) if bits else np.isfinite(numbers)
     if not good.all():
@@ -229,7 +231,7 @@ def _numbers(file: Path, dim: int, *, bits: bool) -> Float32[np.ndarray, "n dim"
 
 def _first_fault(file: Path, delimiter: str, dim: int, bits: bool) -> str | None:
     """Where a file goes wrong, read slowly: the fast reader does not say."""
-    with file.open(encoding="utf-8", errors="replace") as stream:
+    with file.open(encoding="utf-8-sig", errors="replace") as stream:
         for number, line in enumerate(stream, 1):
             cells = line.strip().split(delimiter)
             if cells == [""]:

@@ -3,10 +3,11 @@
 A published name is neither: a reader gives it to what it has looked at.
 """
 
-import json
 import re
 from pathlib import Path
 from typing import Any
+
+from harness import texts
 
 
 def granted(file: Path, *forms: str) -> tuple[str, dict[str, Any]]:
@@ -21,9 +22,9 @@ def granted(file: Path, *forms: str) -> tuple[str, dict[str, Any]]:
         ValueError: if it gives no name, or one that is of none of the forms.
     """
     try:
-        about = json.loads(file.read_bytes())
+        about = texts.read_json(file)
         name = about["name"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
             f"{file} does not say what set this is ({error!r}): it should be what the builder"
             ' wrote, {"name": ...}; move it away to name the set by its folder'

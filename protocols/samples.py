@@ -12,9 +12,9 @@ import numpy as np
 from filelock import FileLock
 from jaxtyping import UInt8
 
-from harness import home
+from harness import folders, home
 from harness.atomic import placing
-from protocols.images.sequences import read_grey
+from protocols.images.grey import read_grey
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +22,8 @@ log = logging.getLogger(__name__)
 def fingerprint(folder: Path) -> str:
     """SHA-256 over the names and contents of all files below a folder, which may be missing."""
     digest = hashlib.sha256()
-    files = {f.relative_to(folder).as_posix(): f for f in folder.rglob("*") if f.is_file()}
+    there = folders.files(folder)
+    files = {file.relative_to(folder).as_posix(): file for file in there}
     for name in sorted(files):
         own = hashlib.sha256(files[name].read_bytes()).hexdigest()
         digest.update(f"{name} {own}\n".encode())

@@ -6,8 +6,8 @@ import pytest
 
 from protocols.eth.reconstruction import SMOOTHING
 from protocols.images.affine import AffineFrames, affine_patches, from_similarity
+from protocols.images.grey import read_grey
 from protocols.images.sampling import smooth
-from protocols.images.sequences import read_grey
 
 TURN = np.array([[0.0, -1.0], [1.0, 0.0]])  # by 90 degrees, from x towards y
 

@@ -226,7 +226,7 @@ def test_what_is_no_mat_file_is_refused(installed, mirror, home):
     assert left(home) == []
 
 
-@pytest.mark.parametrize("body", [mat(0x0200), struct.pack("<5i", 0, 1, 1, 0, 2) + b"x\0"])
+@pytest.mark.parametrize("body", [mat(0x0200), struct.pack("<5i2sd", 0, 1, 1, 0, 2, b"x", 1)])
 def test_mat_files_of_other_forms_are_taken(installed, mirror, body):
     installed(Part((Copy(mirror.give("a.mat", body)),)), needs=("a.mat",))
     assert contents(fetch("toy/set")) == {"a.mat": body}

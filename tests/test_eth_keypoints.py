@@ -134,7 +134,7 @@ def test_keypoints_of_a_database_are_moved_by_half_a_pixel(tmp_path, table):
 
 
 def test_a_database_without_keypoints_of_an_image_is_refused(tmp_path):
-    database = written(tmp_path, np.zeros((1, 4), np.float32))
+    database = written(tmp_path, np.ones((1, 4), np.float32))
     with pytest.raises(ValueError, match=r"no keypoints of b\.png: .*--set keypoints=sift"):
         keypoints.in_database(database, ["a.png", "b.png"])
     with pytest.raises(ValueError, match=r"other\.db is not there: .*--set keypoints=sift"):
@@ -144,7 +144,10 @@ def test_a_database_without_keypoints_of_an_image_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (np.ones((3, 2), np.float32), r"3 x 2 numbers of the keypoints of a\.png; .*no scale"),
+        (
+            np.ones((3, 2), np.float32),
+            r"3 x 2 numbers of .* a\.png, and keeps 6; .*no scale",
+        ),
         (np.full((1, 4), np.nan, np.float32), r"a keypoint of a\.png is not finite"),
     ],
 )

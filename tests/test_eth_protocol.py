@@ -1,6 +1,8 @@
 import json
 import shutil
+import unicodedata
 
+import cv2
 import numpy as np
 import pycolmap
 import pytest
@@ -311,6 +313,48 @@ def with_a_database_of_fewer_images(scene):
     shutil.copyfile(scene / "keypoints/0000.png.bin", scene / "keypoints/0009.png.bin")
 
 
+def scaled(scene, column, value):
+    file = scene / "keypoints/0002.png.bin"
+    table = files.read_keypoints(file)
+    table[3, column] = value
+    files.write_keypoints(file, table)
+
+
+def with_a_keypoint_of_scale_1e8(scene):
+    scaled(scene, 2, 1e8)
+
+
+def with_a_keypoint_of_scale_1e12(scene):
+    scaled(scene, 2, 1e12)
+
+
+def with_a_keypoint_far_outside(scene):
+    scaled(scene, 0, 4000)
+
+
+def with_an_angle_in_degrees(scene):
+    scaled(scene, 3, 270)
+
+
+def without_any_keypoint(scene):
+    for kind in ("keypoints", "points"):
+        for file in (scene / kind).iterdir():
+            columns = 4 if kind == "keypoints" else 1
+            file.write_bytes(np.array([0, columns], "<i4").tobytes())
+
+
+def with_12_bits_in_16(scene):
+    for file in (scene / "images").iterdir():
+        grey = cv2.imread(str(file), cv2.IMREAD_GRAYSCALE).astype(np.uint16)
+        cv2.imwrite(str(file), grey * 16)
+
+
+def with_a_database_cut_off(scene):
+    filled(scene)
+    file = scene / "database.db"
+    file.write_bytes(file.read_bytes()[:-3400])
+
+
 def with_no_database(scene):
     (scene / "database.db").write_text("words")
 
@@ -327,6 +371,13 @@ def with_no_database(scene):
             with_a_database_of_fewer_images,
             r"database\.db lacks the image 0009\.png: give one",
         ),
+        (with_a_keypoint_of_scale_1e8, r"0002\.png: region 3 of \d+.* radii 1e\+08"),
+        (with_a_keypoint_of_scale_1e12, r"0002\.png: region 3 of \d+.* radii 1e\+12|0002\.png: r"),
+        (with_a_keypoint_far_outside, r"region 3 .* at \(4000, .*in an image of 400 x 320 pixels"),
+        (with_an_angle_in_degrees, r"0002\.png\.bin: keypoint 3 has the angle 270; radians are"),
+        (without_any_keypoint, r"none of its 5 images has a keypoint \(official\).*no score"),
+        (with_12_bits_in_16, r"000\d\.png has 16-bit values, .* 4080: .*multiply them by 16"),
+        (with_a_database_cut_off, r"database\.db can't be read .* cut off .*move it away"),
         (with_no_database, r"database\.db can't be read as a database of COLMAP.*move it away"),
         (with_a_forbidden_name, "'total' can't name a scene: rename"),
     ],
@@ -335,6 +386,18 @@ def test_a_damaged_scene_is_refused_by_the_name_of_what_is_wrong(folder, spoil, 
     spoil(folder / SCENE)
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         eth(data=folder)
+
+
+def test_names_of_files_are_found_in_either_unicode_form(folder):
+    """macOS keeps the names of files in another form than databases and archives have."""
+    scene = folder / SCENE
+    apart, composed = (unicodedata.normalize(form, "caf\u00e9.png") for form in ("NFD", "NFC"))
+    (scene / "images/0002.png").rename(scene / "images" / apart)
+    filled(scene)
+    for kind, end in (("keypoints", ".bin"), ("points", ".bin"), ("gt_dense_cameras", ".camera")):
+        (scene / kind / f"0002.png{end}").rename(scene / kind / f"{composed}{end}")
+    (found,) = open_scenes(folder, None, None).scenes
+    assert apart in found.names and found.cameras is not None and found.database is not None
 
 
 def test_an_image_without_keypoints_takes_part(folder):

@@ -121,8 +121,13 @@ def test_angles_are_those_of_the_rotations(degrees):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (IDENTITY[:-4], "holds 25 numbers|holds 26 numbers"),
-        (IDENTITY + "1", "holds 27 numbers"),
+        (IDENTITY[:-4], "doesn't end with a line end, so its last number may be cut off"),
+        (IDENTITY[:-1], "doesn't end with a line end"),
+        (IDENTITY + "1\n", "holds 27 numbers"),
+        (IDENTITY.replace("480", "480.5"), "no size of an image"),
+        (IDENTITY.replace("480", "1e300"), "no size of an image"),
+        (IDENTITY.replace("-2", "-2e300"), "no place on Earth"),
+        (IDENTITY.replace("640", "6_40"), "can't be read as a camera"),
         (IDENTITY.replace("640", "wide"), "can't be read as a camera"),
         (IDENTITY.replace("640", "nan"), "not all are finite"),
         (IDENTITY.replace("1 0 0\n0 1 0\n0 0 1\n0.5", "1 0 0\n0 1 0\n0 0 2\n0.5"), "no rotation"),

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from protocols.images.affine import AffineFrames
+from protocols.images.grey import read_grey
 from protocols.images.harris_affine import harris_affine, oriented
-from protocols.images.sequences import find, read_grey
+from protocols.images.sequences import find
 from protocols.oxford import regions
 from protocols.oxford.ellipses import exact_overlap
 from protocols.oxford.truth import repeatability

@@ -15,7 +15,8 @@ from protocols.hpatches.reader import STRIPS, open_set
 from protocols.images import frames, sampling
 from protocols.images.detect import detect
 from protocols.images.frames import MAGNIFICATION, NOISE, Frames, Noise
-from protocols.images.sequences import find, read_grey
+from protocols.images.grey import read_grey
+from protocols.images.sequences import find
 
 SIZE = 160
 MOVE = np.array([[0.95, 0.08, 4.0], [-0.06, 0.97, 12.0], [1e-4, -5e-5, 1.0]])
@@ -324,7 +325,7 @@ def write_horizon_through_the_middle(folder):
 
 def cut_off_image(folder):
     (folder / "2.png").write_bytes((folder / "2.png").read_bytes()[:1000])
-    return r"2\.png can't be decoded \(1000 bytes\)"
+    return r"2\.png can't be decoded, it is cut off after 1000 bytes"
 
 
 def empty_image(folder):

@@ -232,6 +232,19 @@ def test_other_files_than_the_official_ones_show_in_the_name(tmp_path, monkeypat
     assert tasks.retrieval(opened)[1].name == name
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("s,idx\nv_one,99999999999999999999\n", "can't be read as a task file"),
+        ("s,idx\nv_one,1", "doesn't end with a line end"),
+    ],
+)
+def test_a_damaged_task_file_is_named(partial_root, text, message):
+    (partial_root / "tasks/retr_queries_split-a.csv").write_text(text)
+    with pytest.raises(ValueError, match=rf"retr_queries_split-a\.csv.*{message}"):
+        tasks.retrieval(open_set(partial_root, "a", allow_partial=True))
+
+
 def test_an_index_is_checked_where_another_row_names_a_missing_sequence(partial_root):
     rows = {"s": ["i_one", "v_one"], "idx": [700, 7]}
     pd.DataFrame(rows).to_csv(partial_root / "tasks/retr_queries_split-a.csv", index=False)
@@ -252,7 +265,7 @@ def test_files_of_which_no_row_is_left_are_an_error(partial_root):
 def test_files_that_do_not_belong_together_are_an_error(root):
     opened = write_tasks(root)
     write_tasks(root, idx1=[2], kinds=["neg_inter"])
-    with pytest.raises(ValueError, match="the three verification files differ in idx1"):
+    with pytest.raises(ValueError, match=r"verif_neg_inter_split-a.csv differ in idx1"):
         tasks.verification(opened)
 
 

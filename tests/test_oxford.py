@@ -111,6 +111,37 @@ def test_text_that_holds_no_regions_is_refused(small, text, complaint):
         regions.read(small / "text", "one", 1, small / "images/one/img1.png")
 
 
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        (
+            [30, 30, 1e8, 0, 0, 1e8],
+            "with radii 1e\\+08 and 1e\\+08 can't have been found in an image",
+        ),
+        ([30, 30, 1e200, 0, 0, 1], "can't have been found|is no ellipse"),
+        ([30, 30, 50, 0, 0, 0.1], "with radii 50 and 0.1 can't"),
+        ([900, 30, 5, 0, 0, 5], r"region 0 of 1, counted from 0, at \(899, 29\)"),
+    ],
+)
+def test_regions_that_no_detector_finds_in_the_image_are_refused(small, row, complaint):
+    edit(small, "one", lambda arrays: arrays.update(img1=np.array([row], float)))
+    with pytest.raises(ValueError, match=rf"one\.npz: img1.*({complaint})"):
+        regions.read(small / "found", "one", 1, small / "images/one/img1.png")
+
+
+def test_a_text_of_regions_cut_in_its_last_number_is_refused(small):
+    (small / "text" / "one").mkdir(parents=True)
+    (small / "text/one/img1.txt").write_text("1.0\n1\n30 30 .01 0 .01")
+    with pytest.raises(ValueError, match=r"img1\.txt: it doesn't end with a line end"):
+        regions.read(small / "text", "one", 1, small / "images/one/img1.png")
+
+
+def test_an_empty_file_of_arrays_is_named(small):
+    (small / "found/one.npz").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"one\.npz has no array img1"):
+        regions.read(small / "found", "one", 1, small / "images/one/img1.png")
+
+
 def test_missing_and_malformed_regions_are_named(small):
     image = small / "images/one/img1.png"
     (small / "text" / "one").mkdir(parents=True)
@@ -193,7 +224,7 @@ def test_regions_that_are_assigned_are_one_point(small):
 
 def test_images_with_nothing_in_common_are_named(small):
     def far(arrays):
-        arrays["img5"] = arrays["img5"] + np.array([5000, 0, 0, 0, 0, 0], np.float32)
+        arrays["img5"] = np.array([[5, 5, 1, 0, 0, 1]], np.float32)
 
     edit(small, "two", far)
     with pytest.raises(ValueError, match=r"img1\.png corresponds to one of img5\.png"):

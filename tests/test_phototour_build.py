@@ -428,6 +428,19 @@ def test_correlation_is_blind_to_brightness_and_contrast():
     assert correlation(a, np.full_like(a, 7)).tolist() == [0] * 5
 
 
+def test_images_that_cannot_be_read_are_left_out_and_told(book, tmp_path):
+    shutil.copytree(book, tmp_path / "images")
+    (tmp_path / "images/cut.png").write_bytes((book / "a.png").read_bytes()[:999])
+    deep = np.full((HEIGHT, WIDTH), 4095, np.uint16)
+    cv2.imwrite(str(tmp_path / "images/deep.png"), deep)
+    report = build(tmp_path / "images", tmp_path / "scene")
+    assert report.registered == report.images == 4
+    assert list(report.left_out) == ["cut.png", "deep.png"]
+    assert "2 images left out: cut.png" in str(report)
+    about = json.loads((tmp_path / "scene/dataset.json").read_text())
+    assert about["left_out"] == dict(report.left_out)
+
+
 @pytest.fixture(scope="module")
 def by_colmap(book, tmp_path_factory):
     """The report on a scene for which COLMAP was run, where it was interrupted on other images."""
@@ -524,8 +537,9 @@ def with_one_image(book, model, folder):
 
 
 def with_an_unreadable_image(book, model, folder):
-    shutil.copytree(book, folder / "images")
-    (folder / "images" / "b.png").write_bytes(b"\x89PNG but no more")
+    (folder / "images").mkdir()
+    shutil.copy(book / "a.png", folder / "images")
+    (folder / "images" / "b.png").write_bytes((book / "a.png").read_bytes()[:999])
     return {"images": folder / "images"}
 
 
@@ -616,13 +630,13 @@ def with_an_official_name_in_capitals(book, model, folder):
 BAD = {
     without_images: "no images in .*empty",
     with_a_file_for_a_folder: "a.png is not a folder",
-    with_one_image: "one image, a.png: give two or more",
-    with_an_unreadable_image: "b.png can't be decoded",
+    with_one_image: "has 1 images that can be read, a.png: give two or more",
+    with_an_unreadable_image: r"1 images that can be read, .*b.png can't be decoded, it is cut",
     with_images_of_nothing: "3 images in .*flat can't be put together",
     with_a_model_of_other_images: "4 of 4 images of .*sparse are not in .*other: a.png and others",
     with_images_of_another_size: "d.png is 640 x 480 pixels, for the model it is 320 x 240",
     with_no_model: "is no sparse model.*--model FOLDER",
-    with_a_model_cut_off: "binary can't be read, it is cut off or damaged",
+    with_a_model_cut_off: "points3D.bin: is cut off, or its counts are damaged",
     with_a_model_without_points: "bare has no point that two images see",
     with_no_database: "database.db is not there.*--set database=FILE",
     with_text_for_a_database: "can't be read as a database",

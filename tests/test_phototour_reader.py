@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from phototour_files import TEST, made_pairs, made_patches, made_scene
 from PIL import Image
 
+from protocols.phototour import writer
 from protocols.phototour.reader import blocks, read_pairs, read_reference_images, read_scene
 from protocols.phototour.writer import HEADER, write_scene
 
@@ -201,6 +202,10 @@ RED = header(palette=np.stack([np.zeros(256), np.zeros(256), np.arange(256)], 1)
         (coloured(), "of 24 bits"),
         (header(width=512) + bytes(512 * 1024), "512 x 1024 pixels"),
         (header(packing=1) + bytes(1024 * 1024), "compressed"),
+        (
+            writer._bitmap(np.zeros((1024, 1024), np.uint8)) + b"\0",
+            "has 1049655 bytes, more than its 1049654 bytes",
+        ),
         (INVERTED, "palette of other colours"),
         (RED + bytes(1024 * 1024), "palette of other colours"),
         (b"BM" + struct.pack("<IHHII", 0, 0, 0, 1 << 31, 40) + bytes(9), "header is damaged"),
@@ -217,12 +222,11 @@ def test_a_bad_bitmap_is_refused(tmp_path, data, message):
 # ---- files that don't fit each other
 
 
-def test_fewer_tiles_than_lines_gives_both_counts(tmp_path):
+def test_a_missing_last_tile_is_named(tmp_path):
     made_scene(tmp_path / "scene", 600)
     (tmp_path / "scene" / "patches0002.bmp").unlink()
-    with pytest.raises(
-        FileNotFoundError, match=r"2 tiles .* 512 in all, and .*info.txt has 600 lines"
-    ):
+    told = r"lacks 1 of 3 tiles of 256 patches \(patches0002.bmp\), and .*info.txt has 600 lines"
+    with pytest.raises(FileNotFoundError, match=told):
         read_scene(tmp_path / "scene")
 
 
@@ -237,7 +241,7 @@ def test_more_tiles_than_lines_gives_both_counts(tmp_path):
 def test_a_missing_tile_is_named(tmp_path):
     made_scene(tmp_path / "scene", 600)
     (tmp_path / "scene" / "patches0001.bmp").unlink()
-    told = r"lacks 1 of 3 tiles \(patches0001.bmp\), and .*info.txt has 600 lines"
+    told = r"lacks 1 of 3 tiles of 256 patches \(patches0001.bmp\), and .*info.txt has 600 lines"
     with pytest.raises(FileNotFoundError, match=told):
         read_scene(tmp_path / "scene")
 
@@ -245,7 +249,9 @@ def test_a_missing_tile_is_named(tmp_path):
 def test_no_tile_at_all_is_an_error(tmp_path):
     made_scene(tmp_path / "scene")
     (tmp_path / "scene" / "patches0000.bmp").unlink()
-    with pytest.raises(FileNotFoundError, match="0 tiles"):
+    with pytest.raises(
+        FileNotFoundError, match=r"lacks 1 of 1 tiles of 256 patches \(patches0000.bmp\)"
+    ):
         read_scene(tmp_path / "scene")
 
 
@@ -278,9 +284,9 @@ def edited(folder, name, change):
 @pytest.mark.parametrize(
     ("name", "change", "error", "message"),
     [
-        ("info.txt", lambda t: t[:-3], ValueError, r"line 40 of 40: b'19' are not 2 numbers"),
+        ("info.txt", lambda t: t[:-3], ValueError, r"line 40 of 40: '19' are not 2 numbers"),
         ("info.txt", lambda t: t.replace("7 0\n", "7 0 0\n", 1), ValueError, "line 15 of 40"),
-        ("info.txt", lambda t: t.replace("7 0\n", "x 0\n", 1), ValueError, "line 15 of 40: b'x 0'"),
+        ("info.txt", lambda t: t.replace("7 0\n", "x 0\n", 1), ValueError, "line 15 of 40: 'x 0'"),
         ("info.txt", lambda t: t.replace("7 0\n", "7.5 0\n", 1), ValueError, "line 15: 7.5"),
         ("info.txt", lambda t: t.replace("7 0\n", "nan 0\n", 1), ValueError, "line 15 of 40"),
         ("info.txt", lambda t: t.replace("7 0\n", "9e30 0\n", 1), ValueError, "line 15: 9e"),
@@ -289,7 +295,7 @@ def edited(folder, name, change):
         ("info.txt", lambda t: "<html>\n", ValueError, "line 1 of 1"),
         ("info.txt", lambda t: "\N{SNOWMAN} 0\n" + t, ValueError, "line 1 of 41"),
         (TEST, lambda t: t[:-5], ValueError, r"line 60 of 60: .* are not 6 numbers"),
-        (TEST, lambda t: "1 0\n" * 60, ValueError, r"line 1 of 60: b'1 0' are not 5 numbers"),
+        (TEST, lambda t: "1 0\n" * 60, ValueError, r"line 1 of 60: '1 0' are not 5 numbers"),
         (TEST, lambda t: last(t, "40 2 0 1 0 0"), ValueError, r"line 60: patches \[40, 1\]"),
         (TEST, lambda t: last(t, "-1 19 0 1 0 0"), ValueError, r"line 60: patches \[-1, 1\]"),
         (TEST, lambda t: last(t, "3 1 0 1 7 0"), ValueError, r"points \[1, 7\], in .* \[1, 0\]"),
@@ -300,10 +306,13 @@ def edited(folder, name, change):
         (TEST, lambda t: "\n\n" + last(t, "40 20 0 1 0 0"), ValueError, "line 62: patches"),
         (TEST, lambda t: "\n \n" + last(t, "3 1 0 1 7 0"), ValueError, "line 62: patches"),
         (TEST, lambda t: "\n" + last(t, "0.5 0 0 1 0 0"), ValueError, "line 61: 0.5"),
-        ("info.txt", lambda t: "1_" + t, ValueError, "can't be read as numbers"),
-        ("info.txt", lambda t: "\n" + t[:-3], ValueError, "line 41 of 41: b'19' are not 2"),
-        ("interest.txt", lambda t: t[: t.rindex("\n", 0, -1)], ValueError, "39 lines"),
-        ("interest.txt", lambda t: t[:-10], ValueError, "line 40 of 40"),
+        ("info.txt", lambda t: "1_" + t, ValueError, "line 1 of 40: '1_0 0' are not 2 numbers"),
+        ("info.txt", lambda t: t[:-1], ValueError, "doesn't end with a line end"),
+        (TEST, lambda t: t[:-1], ValueError, "doesn't end with a line end"),
+        ("interest.txt", lambda t: t[:-1], ValueError, "doesn't end with a line end"),
+        ("info.txt", lambda t: "\n" + t[:-3], ValueError, "line 41 of 41: '19' are not 2"),
+        ("interest.txt", lambda t: t[: t.rindex("\n", 0, -1) + 1], ValueError, "39 lines"),
+        ("interest.txt", lambda t: t[:-10], ValueError, "its last number may be cut off"),
         ("interest.txt", lambda t: "0.5" + t[1:], ValueError, "line 1: 0.5"),
     ],
 )  # fmt: skip
@@ -347,7 +356,7 @@ def test_a_file_cut_anywhere_is_refused(tmp_path_factory, data):
     made_scene(folder)
     name = data.draw(st.sampled_from(["info.txt", TEST, "patches0000.bmp"]))
     contents = (folder / name).read_bytes()
-    cut = contents[: data.draw(st.integers(0, len(contents) - 2))]  # more than its end
+    cut = contents[: data.draw(st.integers(0, len(contents) - 1))]
     (folder / name).write_bytes(cut)
     with pytest.raises((ValueError, FileNotFoundError), match=name):
         read_pairs(read_scene(folder))

@@ -86,10 +86,10 @@ def test_no_rows_are_written_and_read(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["1,2.5\n-3,4e-3\n", "1;2.5\n-3;4e-3\n", "1,2.5\r\n-3,4e-3\r\n", "1,2.5\n-3,4e-3",
+    ["1,2.5\n-3,4e-3\n", "1;2.5\n-3;4e-3\n", "1,2.5\r\n-3,4e-3\r\n", "1,2.5\r-3,4e-3\r",
      "   1.00000,   2.50000\n  -3.00000,   0.00400\n", "1,2.5\n-3,4e-3\n\n",
      "\ufeff1,2.5\n-3,4e-3\n"],
-    ids=["comma", "semicolon", "windows", "no last line end", "%10.5f", "blank line", "byte order"],
+    ids=["comma", "semicolon", "windows", "old mac", "%10.5f", "blank line", "byte order"],
 )  # fmt: skip
 def test_the_forms_that_official_tools_write_are_read(tmp_path, text):
     found = read(tmp_path, text, 2)
@@ -118,6 +118,7 @@ def test_what_is_read_is_float32_and_contiguous(tmp_path):
         ("0,5;0,3\n1,5;0,2\n", "line 1, column 1 holds '0,5'"),
         ("1,2\n3,4\n5,6\n", r"e1\.csv has 3 rows, but v_wall/e1 has 2 patches"),
         (b"1,2\n\xff\xfe,3\n", "line 2, column 1"),
+        ("1,2\n3,4", r"e1\.csv: it doesn't end with a line end, so its last number may be cut off"),
     ],
 )  # fmt: skip
 def test_a_fault_is_named_with_its_file_and_line(tmp_path, text, message):

@@ -12,7 +12,7 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness import atomic, results
+from harness import atomic, folders, results
 from harness.distances import HAMMING
 from harness.results import Record
 from zoo import card as cards
@@ -60,6 +60,11 @@ def _put(weights: Path, card: cards.Card, into: Path) -> None:
     cards.write(into / f"{card.name}.json", card)
 
 
+def shipped_cards(into: Path = FOLDER) -> list[Path]:
+    """The files of the cards of what is shipped."""
+    return [file for file in folders.entries(into) if file.suffix == ".json"]
+
+
 def headlines(records: Iterable[Record], card: cards.Card) -> dict[str, cards.Measured]:
     """The headline scores in whole records, of any models, of the one that a card is of."""
     found = {}
@@ -79,7 +84,7 @@ def headlines(records: Iterable[Record], card: cards.Card) -> dict[str, cards.Me
 def score(records: Iterable[Record], into: Path = FOLDER) -> None:
     """Write what records say of the weights that are shipped on their cards."""
     known = list(records)
-    for file in sorted(into.glob("*.json")):
+    for file in shipped_cards(into):
         card = cards.read(file)
         found = headlines(known, card)
         cards.write(file, card.model_copy(update={"scores": found}))

@@ -88,11 +88,16 @@ def write(root: Path, more: Mapping[str, Callable[[Board], Texts]] | None = None
 
 
 def _tables(root: Path, kinds: Iterable[str]) -> Iterator[Path]:
-    """Files where tables are kept, and nowhere else: what others put there is theirs."""
+    """Files where tables are kept, and nowhere else: what others put there is theirs.
+
+    What lies behind a link is left out: it belongs to another place.
+    """
     for kind in kinds:
         for end in ENDS:
             for file in root.glob(f"*/*/*/{kind}{end}"):
-                if file.is_file() and file.relative_to(root).parts[0] != results.PUBLISHED:
+                linked = any(one.is_symlink() for one in (file, *file.parents[:3]))
+                published = file.relative_to(root).parts[0] == results.PUBLISHED
+                if file.is_file() and not linked and not published:
                     yield file
 
 

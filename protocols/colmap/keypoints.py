@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Float64
 
+from harness.folders import same_form
+from protocols.colmap.model import camera_models
 from protocols.images.affine import AffineFrames, from_similarity
 
 HALF_PIXEL = 0.5
@@ -18,17 +20,44 @@ Keypoints lose it here, where those of COLMAP are read, and get it where they ar
 nowhere else; principal points and projections of COLMAP's cameras differ by it, too.
 """
 
+HEAD = 100  # bytes of the header of a database
+
 Table = Float32[np.ndarray, "n columns"]
 """As COLMAP has it: x, y, and scale and angle, or a11 a12 a21 a22 of an affine shape."""
 
 
-def images(database: Path, remedy: str) -> set[str]:
-    """Names of the images.
+def must_list(database: Path, names: Sequence[str], remedy: str) -> None:
+    """Refuse a database that lacks an image, or the camera of one.
 
     Raises:
-        ValueError: if the file is no database.
+        ValueError: if the file is no whole database, or lacks something; names both.
     """
-    return {name for (name,) in _selected(database, "SELECT name FROM images", remedy)}
+    query = "SELECT camera_id, model, width, height, params FROM cameras"
+    cameras = {number for number, *told in _selected(database, query, remedy) if _is_camera(*told)}
+    query = "SELECT name, camera_id FROM images"
+    listed = {_form(name): camera for name, camera in _selected(database, query, remedy)}
+    for name in names:
+        if _form(name) not in listed:
+            raise ValueError(f"{database} lacks the image {name}: {remedy}")
+        if listed[_form(name)] not in cameras:
+            raise ValueError(
+                f"{database} has no camera of the image {name}, or a damaged one: {remedy}"
+            )
+
+
+def _is_camera(model: object, width: object, height: object, params: object) -> bool:
+    sizes = dict(camera_models().values())
+    known = {number: sizes[name] for number, (name, _) in camera_models().items()}
+    return (
+        isinstance(model, int)
+        and isinstance(width, int)
+        and isinstance(height, int)
+        and isinstance(params, bytes)
+        and model in known
+        and min(width, height) > 0
+        and len(params) == 8 * known[model]
+        and bool(np.isfinite(np.frombuffer(params, "<f8")).all())
+    )
 
 
 def read(database: Path, names: Sequence[str], remedy: str) -> dict[str, Table]:
@@ -40,26 +69,42 @@ def read(database: Path, names: Sequence[str], remedy: str) -> dict[str, Table]:
         remedy: what a user can do where there are none, or the file is another.
 
     Raises:
-        ValueError: if the file is no database, an image is not in it, or a keypoint is none; names
-            the file and the image.
+        ValueError: if the file is no whole database, an image is not in it, or a keypoint is none;
+            names the file and the image.
     """
     query = "SELECT name, rows, cols, data FROM keypoints JOIN images USING (image_id)"
+    wanted = {_form(name): name for name in names}
     found = {}
-    for name, rows, cols, data in _selected(database, query, remedy):
-        if name not in names:
+    for told, rows, cols, data in _selected(database, query, remedy):
+        name = wanted.get(_form(told))
+        if name is None:
             continue
-        if cols not in (4, 6) or len(data or b"") != 4 * rows * cols:
+        data = b"" if data is None else data
+        numbers = len(data) // 4 if isinstance(data, bytes) else 0
+        if not (isinstance(rows, int) and cols in (4, 6) and numbers == rows * cols):
             raise ValueError(
-                f"{database} has {rows} x {cols} numbers of the keypoints of {name}; rows of 4 or 6"
-                f" are wanted, without which they have no scale: {remedy}"
+                f"{database} has {rows!r:.20} x {cols!r:.20} numbers of the keypoints of {name},"
+                f" and keeps {numbers}; rows of 4 or 6 are wanted, without which they have no"
+                f" scale: {remedy}"
             )
-        found[name] = np.frombuffer(data or b"", "<f4").reshape(rows, cols)
-        if not np.isfinite(found[name]).all():
+        table = found[name] = np.frombuffer(data, "<f4", numbers).reshape(rows, cols)
+        if not np.isfinite(table).all():
             raise ValueError(f"{database}: a keypoint of {name} is not finite: {remedy}")
+        if (table[:, 2] <= 0).any() if cols == 4 else (_determinants(table) == 0).any():
+            raise ValueError(f"{database}: a keypoint of {name} has no size: {remedy}")
     missing = [name for name in names if name not in found]
     if missing:
         raise ValueError(f"{database} has no keypoints of {missing[0]}: {remedy}")
     return found
+
+
+def _determinants(table: Table) -> Float64[np.ndarray, " n"]:
+    return np.linalg.det(table[:, 2:].astype(np.float64).reshape(-1, 2, 2))
+
+
+def _form(name: object) -> str:
+    """The name of an image as it is compared; a damaged database may hold what is no text."""
+    return same_form(name) if isinstance(name, str) else repr(name)
 
 
 def copy(database: Path, to: Path) -> None:
@@ -81,16 +126,36 @@ def _opened(database: Path) -> closing[sqlite3.Connection]:
 
 
 def _selected(database: Path, query: str, remedy: str) -> Iterator[tuple[Any, ...]]:
-    """Rows of a database."""
+    """Rows of a database that is whole."""
     if not database.is_file():
         raise ValueError(f"{database} is not there: {remedy}")
+    _must_be_whole_pages(database, remedy)
     try:
         with _opened(database) as opened:
+            ((verdict,), *_) = opened.execute("PRAGMA quick_check(1)")
+            if verdict != "ok":
+                raise sqlite3.DatabaseError(verdict)
             yield from opened.execute(query)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
         raise ValueError(
             f"{database} can't be read as a database of COLMAP: {error}; {remedy}"
         ) from error
+
+
+def _must_be_whole_pages(database: Path, remedy: str) -> None:
+    """Refuse a database that is cut off in its last page: SQLite would read zeros there."""
+    size = database.stat().st_size
+    with database.open("rb") as stream:
+        head = stream.read(HEAD)
+    if not head.startswith(b"SQLite format 3\0") or len(head) < HEAD:
+        return  # SQLite says what it is
+    page = int.from_bytes(head[16:18])
+    page = 1 << 16 if page == 1 else page
+    if page and size % page:
+        raise ValueError(
+            f"{database} can't be read as a database of COLMAP: it has {size} bytes, which is no"
+            f" whole number of pages of {page}, so it is cut off or goes on after its end; {remedy}"
+        )
 
 
 def frames_of(table: Table) -> AffineFrames:

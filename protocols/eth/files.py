@@ -13,6 +13,7 @@ from jaxtyping import Float32, Int, UInt32
 from harness import atomic
 
 HEAD = struct.Struct("<ii")
+MOST_ANGLE = 4 * np.pi  # no detector gives more than a full turn
 
 
 def read_keypoints(file: Path) -> Float32[np.ndarray, "n 4"]:
@@ -27,6 +28,13 @@ def read_keypoints(file: Path) -> Float32[np.ndarray, "n 4"]:
         raise ValueError(
             f"{file}: keypoint {bad[0]} is {found[bad[0]].tolist()}; finite numbers and a scale"
             " above 0 are wanted: write the file again"
+        )
+    turned = np.flatnonzero(np.abs(found[:, 3]) > MOST_ANGLE)
+    if len(turned):
+        raise ValueError(
+            f"{file}: keypoint {turned[0]} has the angle {found[turned[0], 3]:g}; radians are"
+            f" wanted, from -{MOST_ANGLE:.3g} to {MOST_ANGLE:.3g}: are these degrees, or is the"
+            " file damaged? Write it again"
         )
     return found
 
@@ -84,28 +92,38 @@ def write_points(file: Path, points: Int[np.ndarray, " n"]) -> None:
 
 def _read(file: Path, kind: str, columns: int | None = None) -> np.ndarray:
     try:
-        data = file.read_bytes()
+        size = file.stat().st_size
+        with file.open("rb") as stream:
+            head = stream.read(HEAD.size)
+            if len(head) < HEAD.size:
+                raise ValueError(
+                    f"{file} has {len(head)} bytes, its head alone has 8: write it again"
+                )
+            rows, found = HEAD.unpack(head)
+            _must_fit(file, rows, found, columns, size)
+            data = stream.read(size)
     except FileNotFoundError as error:
         raise ValueError(f"{file} is missing: add it, or take its image out") from error
-    if len(data) < HEAD.size:
-        raise ValueError(f"{file} has {len(data)} bytes, its head alone has 8: write it again")
-    rows, found = HEAD.unpack_from(data)
+    # In the byte order of this machine, and not read-only.
+    table = np.frombuffer(data, kind).reshape(rows, found)
+    return table.astype(table.dtype.newbyteorder("="))
+
+
+def _must_fit(file: Path, rows: int, found: int, columns: int | None, size: int) -> None:
+    """Refuse a head that says something else than the length of the file."""
     if rows < 0 or found < 0 or (columns is not None and found != columns):
         wanted = "some" if columns is None else columns
         raise ValueError(
             f"{file} says that it has {rows} rows of {found} columns; {wanted} columns are wanted:"
             " is it a file of another kind, or of big-endian numbers?"
         )
-    size = HEAD.size + 4 * rows * found
-    if len(data) != size:
-        what = "is cut off" if len(data) < size else "goes on after its end"
+    wanted_size = HEAD.size + 4 * rows * found
+    if size != wanted_size:
+        what = "is cut off" if size < wanted_size else "goes on after its end"
         raise ValueError(
-            f"{file} {what}: {rows} x {found} numbers make {size} bytes, it has {len(data)};"
+            f"{file} {what}: {rows} x {found} numbers make {wanted_size} bytes, it has {size};"
             " write it again"
         )
-    # In the byte order of this machine, and not read-only.
-    table = np.frombuffer(data, kind, offset=HEAD.size).reshape(rows, found)
-    return table.astype(table.dtype.newbyteorder("="))
 
 
 def _write(file: Path, table: np.ndarray) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pycolmap
 from jaxtyping import Float32
 
-from harness import atomic, home, parallel
+from harness import atomic, folders, home, parallel
 from protocols.colmap import keypoints as colmap
 from protocols.colmap.mapping import quiet
 from protocols.eth.files import read_keypoints
@@ -29,7 +29,8 @@ def official(folder: Path, names: Sequence[str]) -> tuple[AffineFrames, ...]:
     Raises:
         ValueError: if a file is missing, or damaged.
     """
-    tables = (read_keypoints(folder / f"{name}.bin").astype(np.float64) for name in names)
+    files = (folders.at(folder, f"{name}.bin") for name in names)
+    tables = (read_keypoints(file).astype(np.float64) for file in files)
     return tuple(from_similarity(*table.T) for table in tables)
 
 

@@ -25,7 +25,7 @@ from protocols.eth.sample import sample
 from protocols.eth.scenes import TOTAL, Opened, Scene, open_scenes
 from protocols.eth.structure import Matched, reconstruct
 from protocols.images.affine import AffineFrames, affine_patches
-from protocols.images.sequences import read_grey
+from protocols.images.grey import read_grey
 
 VERSION = 1  # raised whenever a number could change
 PATCHES = 1  # raised whenever a patch could change: part of the hash of its block

@@ -20,14 +20,14 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from harness import parallel
+from harness import folders, parallel
 from harness.registry import unknown
 from protocols import naming
 from protocols.colmap import keypoints as colmap
 from protocols.eth import keypoints, truth
 from protocols.eth.files import read_points
-from protocols.images import photographs
-from protocols.images.affine import AffineFrames
+from protocols.images import grey, photographs
+from protocols.images.affine import AffineFrames, must_lie_on
 
 IMAGES, DATABASE, POINTS = "images", "database.db", "points"
 TOTAL = "total"
@@ -116,7 +116,7 @@ def open_scenes(root: Path, split: str | None, source: str | None) -> Opened:
 def _folders(root: Path) -> dict[str, Path]:
     if (root / IMAGES).is_dir():
         return {root.resolve().name: root}
-    inner = sorted(root.iterdir()) if root.is_dir() else ()
+    inner = folders.folders(root) if root.is_dir() else []
     found = {folder.name: folder for folder in inner if (folder / IMAGES).is_dir()}
     if not found and (root / "eth").is_dir():  # a folder of many data sets
         return _folders(root / "eth")
@@ -146,21 +146,28 @@ def _source(folder: Path) -> str:
 def _open(folder: Path, name: str, source: str) -> Scene:
     images = folder / IMAGES
     names = photographs.find(images)
+    shapes = parallel.each(lambda file: grey.check(images / file), names)
     sha256 = parallel.each(lambda file: photographs.sha256(images / file), names)
     database = _part(folder, DATABASE)
     if database.is_file():
         remedy = "give one of all images, or move it away"
-        missing = sorted(set(names) - colmap.images(database, remedy))
-        if missing:
-            raise ValueError(f"{database} lacks the image {missing[0]}: {remedy}")
+        colmap.must_list(database, names, remedy)
     frames = {
         OFFICIAL: lambda: keypoints.official(_part(folder, keypoints.FOLDER), names),
         STORED: lambda: keypoints.in_database(database, names),
         SIFT: lambda: keypoints.detected(images, names, sha256),
     }[source]()
+    if not any(map(len, frames)):
+        raise ValueError(
+            f"{folder}: none of its {len(names)} images has a keypoint ({source}), so there is"
+            " nothing to match and no score: look whether the images are all but black, or give"
+            " others"
+        )
+    for file, own, (height, width) in zip(names, frames, shapes, strict=True):
+        must_lie_on(own, width, height, f"{folder}, keypoints ({source}) of {file}")
     points = None
     if source == OFFICIAL and (folder / POINTS).is_dir():
-        points = tuple(read_points(folder / POINTS / f"{file}.bin") for file in names)
+        points = tuple(read_points(folders.at(folder / POINTS, f"{file}.bin")) for file in names)
         for file, own, point in zip(names, frames, points, strict=True):
             if len(own) != len(point):
                 raise ValueError(
@@ -168,6 +175,7 @@ def _open(folder: Path, name: str, source: str) -> Scene:
                     f" {POINTS}/{file}.bin again, or move {POINTS} away"
                 )
     known = folder / truth.FOLDER
+    cameras = [truth.file_of(known, file) for file in names] if known.is_dir() else []
     return Scene(
         name=name,
         images=images,
@@ -177,7 +185,7 @@ def _open(folder: Path, name: str, source: str) -> Scene:
         points=points,
         cameras=truth.read(known, names) if known.is_dir() else None,
         database=database if database.is_file() else None,
-        evidence=_hash([database, colmap.log_of(database), *sorted(known.rglob("*.camera"))]),
+        evidence=_hash([database, colmap.log_of(database), *sorted(cameras)]),
     )
 
 

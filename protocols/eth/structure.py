@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pycolmap
 
+from harness.folders import same_form
 from protocols.colmap.keypoints import HALF_PIXEL, copy, places_for_colmap
 from protocols.colmap.mapping import largest_model
 from protocols.eth import truth
@@ -70,12 +71,14 @@ def _fill(database: Path, scene: Scene, matched: Matched) -> None:
         opened.clear_descriptors()
         opened.clear_matches()
         opened.clear_two_view_geometries()
-        ids = {image.name: image.image_id for image in opened.read_all_images()}
+        listed = opened.read_all_images()
+        ids = {same_form(image.name): image.image_id for image in listed}
         for name, frames in zip(scene.names, scene.frames, strict=True):
-            opened.write_keypoints(ids[name], places_for_colmap(frames))
+            opened.write_keypoints(ids[same_form(name)], places_for_colmap(frames))
         for (a, b), matches in matched.items():
             if len(matches):
-                opened.write_matches(ids[scene.names[a]], ids[scene.names[b]], matches)
+                first, second = (ids[same_form(scene.names[k])] for k in (a, b))
+                opened.write_matches(first, second, matches)
 
 
 def _add_known(database: Path, names: Sequence[str], known: truth.Cameras) -> None:

@@ -14,9 +14,13 @@ import numpy as np
 import pycolmap
 from jaxtyping import Float64, Int
 
+from harness import folders, texts
+
 FOLDER = "gt_dense_cameras"
 NUMBERS = 9 + 3 + 9 + 3 + 2
 ORTHONORMAL = 1e-3  # by how much a product of rows may be off: files have six digits
+FARTHEST = 1e9  # metres from where they are counted; projections of maps reach 1e7
+LARGEST = 1e6  # side of an image, pixels
 LEAST = 3  # cameras that a similarity needs
 NEAR = 0.01  # of the cameras' spread: what is farther off has no say in how the model lies
 LINE = 1e-3  # of that, too: how far from one line the centres must be
@@ -42,8 +46,13 @@ def read(folder: Path, names: Sequence[str]) -> Cameras:
     Raises:
         ValueError: if a file is missing, or is none; names it.
     """
-    found = [_read(folder / f"{name}.camera") for name in names]
+    found = [_read(file_of(folder, name)) for name in names]
     return Cameras(*(np.array(part) for part in zip(*found, strict=True)))
+
+
+def file_of(folder: Path, name: str) -> Path:
+    """The file of the camera of an image."""
+    return folders.at(folder, f"{name}.camera")
 
 
 def errors(
@@ -61,13 +70,15 @@ def errors(
         known: these cameras.
         seed: of RANSAC.
     """
-    poses = {image.name: image for image in model.images.values() if image.has_pose}
-    rows = [row for row, name in enumerate(names) if name in poses]
+    poses = {
+        folders.same_form(image.name): image for image in model.images.values() if image.has_pose
+    }
+    rows = [row for row, name in enumerate(names) if folders.same_form(name) in poses]
     centre, rotation = known.centre[rows], known.rotation[rows]
     spread = np.linalg.svd(centre - centre.mean(axis=0), compute_uv=False) if rows else np.zeros(0)
     if len(rows) < LEAST or spread[1] <= LINE * spread[0]:
         return {}
-    images = [poses[names[row]] for row in rows]
+    images = [poses[folders.same_form(names[row])] for row in rows]
     found = np.array([image.projection_center() for image in images])
     options = pycolmap.RANSACOptions(max_error=NEAR * spread[0], random_seed=seed)
     robust: Any = pycolmap.estimate_sim3d_robust(found, centre, options)  # a dict, or None
@@ -98,13 +109,14 @@ def angles(rotations: Matrices) -> Float64[np.ndarray, " n"]:
 
 def _read(file: Path) -> tuple[Matrix, Int[np.ndarray, "2"], Matrix, Float64[np.ndarray, "3"]]:
     remedy = f"{NUMBERS} numbers are wanted: K, distortion, rotation, centre, width and height"
-    try:
-        numbers = np.array([float(word) for word in file.read_text("utf-8").split()])
-    except FileNotFoundError as error:
+    if not file.is_file():
         raise ValueError(
             f"{file} is missing: add it, or move {file.parent} away to go without known cameras"
-        ) from error
-    except ValueError as error:  # not text, or not a number
+        )
+    text = texts.read_table(file)
+    try:
+        numbers = np.array([texts.number(word) for word in text.split()])
+    except ValueError as error:
         raise ValueError(f"{file} can't be read as a camera ({error}): {remedy}") from error
     if len(numbers) != NUMBERS or not np.isfinite(numbers).all():
         raise ValueError(f"{file} holds {len(numbers)} numbers, or not all are finite: {remedy}")
@@ -114,4 +126,9 @@ def _read(file: Path) -> tuple[Matrix, Int[np.ndarray, "2"], Matrix, Float64[np.
     off = np.abs(rotation @ rotation.T - np.eye(3)).max()
     if off > ORTHONORMAL or np.linalg.det(rotation) < 0:
         raise ValueError(f"{file}: numbers 13 to 21 are no rotation: {remedy}")
-    return intrinsics, numbers[24:].astype(np.intp), rotation, numbers[21:24]
+    if np.abs(numbers[21:24]).max() > FARTHEST:
+        raise ValueError(f"{file}: numbers 22 to 24 are no place on Earth: {remedy}")
+    size = numbers[24:]
+    if not ((size == np.rint(size)) & (size >= 1) & (size <= LARGEST)).all():
+        raise ValueError(f"{file}: numbers 25 and 26 are no size of an image: {remedy}")
+    return intrinsics, size.astype(np.intp), rotation, numbers[21:24]

@@ -22,7 +22,6 @@ from protocols.phototour.place import check_place
 from protocols.phototour.writer import write_scene
 from protocols.resuming import resuming
 
-SHOWN = 5  # images left out that a message names
 APART = 1e9  # pixels between two images, for what overlaps
 KEPT = ("left_out", "short", "points", "octaves", "pairs", "correlation")  # of the report
 
@@ -54,7 +53,7 @@ class Report:
                 f"{self.points * self.versions} patches of {self.points} points, {self.versions}"
                 f" each, from {self.images} images",
                 f"{self.short} images with fewer points than asked for",
-                f"{len(self.left_out)} images left out{_some(self.left_out)}",
+                f"{len(self.left_out)} images left out{photographs.some(self.left_out)}",
                 f"points by octave of scale, from {self.smallest:g} pixels:"
                 f" {' '.join(map(str, self.octaves))}",
                 f"lists of pairs: {lists}",
@@ -120,7 +119,7 @@ def assemble(
             shutil.rmtree(work)
             raise ValueError(
                 f"points in the {len(listed)} images of {images}: {sum(found)}, two are needed"
-                f"{_some(left_out)}; give other images, or larger ones"
+                f"{photographs.some(left_out)}; give other images, or larger ones"
             )
         number = np.repeat(np.arange(len(shots)), found)
         lists = _lists(number, squares, asked.versions, asked.seed)
@@ -181,7 +180,9 @@ def _shots(
     outcome = {one: found.get(one, same[one]) for one in hashes}
     left_out = {one: why for one, why in outcome.items() if isinstance(why, str)}
     if left_out:
-        log.warning("%d of %d images left out%s", len(left_out), len(hashes), _some(left_out))
+        log.warning(
+            "%d of %d images left out%s", len(left_out), len(hashes), photographs.some(left_out)
+        )
     return {one: shot for one, shot in outcome.items() if isinstance(shot, Shot)}, left_out
 
 
@@ -208,10 +209,3 @@ def _lists(
 
 def _all(squares: Sequence[Frames], column: str) -> Float64[np.ndarray, " points"]:
     return np.concatenate([getattr(own, column) for own in squares])
-
-
-def _some(left_out: Mapping[str, str]) -> str:
-    """The first of the images left out, with the reasons."""
-    texts = [f"{one} ({why})" for one, why in left_out.items()]
-    more = [f"and {len(texts) - SHOWN} more"] * (len(texts) > SHOWN)
-    return ": " * bool(texts) + ", ".join(texts[:SHOWN] + more)

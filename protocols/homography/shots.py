@@ -9,7 +9,7 @@ from jaxtyping import Float64, UInt8
 
 from harness import atomic
 from protocols.images.frames import Frames
-from protocols.images.sequences import read_grey
+from protocols.images.grey import read_grey
 from protocols.phototour.patches import correlation
 
 MOST_VERSIONS = 100

@@ -25,8 +25,9 @@ from protocols.hpatches import png, tasks
 from protocols.images import frames
 from protocols.images.detect import CONTRAST, detect
 from protocols.images.frames import MAGNIFICATION, NOISE, Frames, Maps
+from protocols.images.grey import read_grey
 from protocols.images.sampling import SIDE, patches
-from protocols.images.sequences import IMAGES, Homography, find, read_grey
+from protocols.images.sequences import IMAGES, Homography, find
 
 VERSION = 1  # raised whenever the same images could give other patches
 MOST = 10_000  # patches in a strip: OpenCV reads no PNG higher than 1,000,000 pixels

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from harness import Block, Dataset
+from harness import Block, Dataset, folders
 from harness.types import Rows
 from protocols.hpatches import splits, strips
 from protocols.hpatches.splits import Split
@@ -93,8 +93,8 @@ def open_set(
         )
     asked = asked if training else asked._replace(train=())
     left = _present(patches, split, asked, allow_partial=allow_partial)
-    wanted = [[patches / s / f"{strip}.png" for strip in STRIPS] for s in left.test]
-    wanted += [[patches / s / f"{STRIPS[0]}.png"] for s in left.train]
+    wanted = [[_strip(patches, s, strip) for strip in STRIPS] for s in left.test]
+    wanted += [[_strip(patches, s, STRIPS[0])] for s in left.train]
     table = _checked(
         tuple(map(tuple, wanted)), tuple(_stamp(file) for own in wanted for file in own)
     )
@@ -114,7 +114,10 @@ def open_set(
 def holds_sequences(root: Path) -> bool:
     """Whether there are sequences in a folder, or parts of some."""
     patches = _inner(root)
-    return any(patches.glob("*/ref.png")) or any(patches.glob("[iv]_*"))
+    if not patches.is_dir():
+        return False
+    inner = folders.entries(patches)
+    return any(one.name.startswith(("i_", "v_")) or (one / "ref.png").exists() for one in inner)
 
 
 def open_training(root: Path) -> Dataset:
@@ -129,7 +132,7 @@ def open_training(root: Path) -> Dataset:
     if not asked.train:
         raise ValueError(f"split {split!r} of {root} has no training part: take it from split a")
     _present(patches, split, asked._replace(test=()), allow_partial=False)
-    files = tuple(tuple(patches / s / f"{strip}.png" for strip in STRIPS) for s in asked.train)
+    files = tuple(tuple(_strip(patches, s, strip) for strip in STRIPS) for s in asked.train)
     table = _checked(files, tuple(_stamp(file) for own in files for file in own))
     name, origins = _identified(root, patches, split, asked, table)
     return Dataset(
@@ -140,6 +143,10 @@ def open_training(root: Path) -> Dataset:
         table.image,
         sources=_sources(name, asked.train, origins),
     )
+
+
+def _strip(patches: Path, sequence: str, strip: str) -> Path:
+    return folders.at(patches, sequence) / f"{strip}.png"
 
 
 def _inner(root: Path) -> Path:
@@ -163,10 +170,10 @@ def _patches(root: Path) -> Path:
 def _present(patches: Path, split: str, asked: Split, *, allow_partial: bool) -> Split:
     """The sequences of a split that are there: all, unless the user allows less."""
     sequences = asked.test + asked.train
-    missing = [sequence for sequence in sequences if not (patches / sequence).is_dir()]
+    missing = [name for name in sequences if not folders.at(patches, name).is_dir()]
     if not missing:
         return asked
-    found = sum(folder.is_dir() for folder in patches.iterdir())
+    found = len(folders.folders(patches))
     some = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
     message = (
         f"{patches} lacks {len(missing)} of {len(sequences)} sequences of split {split!r}"
@@ -227,7 +234,7 @@ def _checked(
     offsets = np.full((len(wanted), len(STRIPS)), -1)
     start = point = 0
     for row, own in enumerate(wanted):
-        sequence = own[0].parent.name
+        sequence = folders.same_form(own[0].parent.name)
         counts = {file: checked[file].patches for file in own}
         if len(set(counts.values())) > 1:
             odd = min(counts, key=lambda file: (list(counts.values()).count(counts[file]), file))

@@ -1,12 +1,12 @@
 """The splits of a set: which sequences are scored, and which may fit the whitening."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from harness import folders, texts
 from harness.registry import unknown
 
 FILE = "splits.json"
@@ -49,17 +49,17 @@ def choose(name: str | None, patches: Path, folders: Sequence[Path]) -> tuple[st
 
 
 def _everything(patches: Path) -> Split:
-    found = sorted(f.name for f in patches.iterdir() if f.is_dir() and any(f.glob("*.png")))
+    found = [f.name for f in folders.folders(patches) if any(f.glob("*.png"))]
     if not found:
         raise FileNotFoundError(f"no folder in {patches} has a strip (such as ref.png) in it")
-    return Split(tuple(found), ())
+    return Split(tuple(map(folders.same_form, found)), ())
 
 
 def _read(file: Path) -> dict[str, Split]:
     try:
         known = {
             name: Split(_names(one["test"]), _names(one.get("train", [])))
-            for name, one in json.loads(file.read_bytes()).items()
+            for name, one in texts.read_json(file).items()
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
@@ -78,7 +78,7 @@ def _read(file: Path) -> dict[str, Split]:
 def _names(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         raise TypeError(f"{value!r:.40} is no list of names")
-    return tuple(value)
+    return tuple(map(folders.same_form, value))
 
 
 def _fault(name: str, split: Split) -> str | None:

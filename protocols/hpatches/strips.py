@@ -1,8 +1,6 @@
 """One strip on disk: its bytes are checked up front, its pixels decoded when they are wanted."""
 
 import hashlib
-import struct
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +8,9 @@ import cv2
 import numpy as np
 
 from harness.types import Patches
+from protocols.images.grey import must_fit
+from protocols.images.headers import DamagedError, png
 
-PNG = b"\x89PNG\r\n\x1a\n"
 HIGHEST = 1_000_000  # pixels: libpng, by which OpenCV reads, refuses higher images
 
 
@@ -50,6 +49,7 @@ def check(file: Path) -> Strip:
             f"{file} is {height} pixels high, and OpenCV reads none above {HIGHEST}: divide the"
             f" sequence into some of at most {HIGHEST // width} patches"
         )
+    must_fit(width, height, file)
     return Strip(file, width, height // width, hashlib.sha256(data).hexdigest())
 
 
@@ -72,33 +72,15 @@ def read(strip: Strip) -> Patches:
 
 
 def _size(file: Path, data: bytes) -> tuple[int, int]:
-    """Width and height of a whole PNG."""
-    if not data.startswith(PNG):
-        raise ValueError(f"{file} is not a PNG file (it starts with {data[:8]!r}): get it again")
-    at, kind, size = len(PNG), b"", (0, 0)
-    while at + 12 <= len(data) and kind != b"IEND":
-        kind = data[at + 4 : at + 8]
-        end = at + 8 + int.from_bytes(data[at : at + 4])
-        if zlib.crc32(data[at + 4 : end]) != int.from_bytes(data[end : end + 4]):
-            raise ValueError(f"{file} is damaged at byte {at}: get it again")
-        if at == len(PNG):
-            size = _size_in_header(file, kind, data[at + 8 : end])
-        at = end + 4
-    if kind != b"IEND":
-        raise ValueError(f"{file} is cut off after {len(data)} bytes: get it again")
-    return size
-
-
-def _size_in_header(file: Path, kind: bytes, body: bytes) -> tuple[int, int]:
-    if kind != b"IHDR" or len(body) != 13:
+    """Width and height of a whole PNG of 8-bit grey."""
+    try:
+        found = png(data)
+    except DamagedError as error:
+        raise ValueError(f"{file} {error}: get it again") from error
+    if (found.bits, found.colour, found.interlace) != (8, 0, 0):
         raise ValueError(
-            f"{file} begins with {kind!r} of {len(body)} bytes, a PNG with b'IHDR' of 13:"
-            " get it again"
+            f"{file} has {found.bits} bits a sample, colour type {found.colour} and interlace"
+            f" {found.interlace}: strips have 8 bits, colour type 0 (grey) and no interlace, and"
+            " none is converted here"
         )
-    width, height, bits, colour, _, _, interlace = struct.unpack(">IIBBBBB", body)
-    if (bits, colour, interlace) != (8, 0, 0):
-        raise ValueError(
-            f"{file} has {bits} bits a sample, colour type {colour} and interlace {interlace}:"
-            " strips have 8 bits, colour type 0 (grey) and no interlace, and none is converted here"
-        )
-    return width, height
+    return found.width, found.height

@@ -2,10 +2,10 @@
 
 import csv
 import hashlib
-import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from io import StringIO
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from harness import Dataset, atomic, home
+from harness import Dataset, atomic, folders, home, texts
 from protocols.hpatches.reader import OFFICIAL, PARTIAL, HPatches, open_set
 
 VERIFICATION = tuple(f"verif_{k}_split-{{}}.csv" for k in ("pos", "neg_intra", "neg_inter"))
@@ -90,8 +90,8 @@ def verification(opened: HPatches) -> tuple[Verification, Dataset]:
         own = getattr(tables[0], column)
         if not all(np.array_equal(own, getattr(other, column)) for other in tables[1:]):
             raise ValueError(
-                f"the three verification files differ in {column}: in one row all name the same"
-                " first patch; take the three files of one split from one source"
+                f"{_all(files)} differ in {column}: in one row all name the"
+                " same first patch; take the three files of one split from one source"
             )
     there = np.all([(table.s1 >= 0) & (table.s2 >= 0) for table in tables], axis=0)
     rows = np.flatnonzero(there)  # the same of all three, since they belong together
@@ -123,7 +123,7 @@ def retrieval(opened: HPatches) -> tuple[Retrieval, Dataset]:
 
 def make(folder: Path) -> None:
     """Write the task files of every split of a set that has none, by the official recipe."""
-    for split in json.loads((folder / "tasks" / "splits.json").read_text()):
+    for split in texts.read_json(folder / "tasks" / "splits.json"):
         opened = open_set(folder, split)
         for names, write in ((VERIFICATION, _write_verification), (RETRIEVAL, _write_retrieval)):
             write(opened, [folder / "tasks" / name.format(split) for name in names])
@@ -176,8 +176,8 @@ def _read(file: Path, opened: HPatches, form: type[Table]) -> Table:
     sequences = [column for column in columns if column[0] == "s"]
     types = {column: "category" if column in sequences else "int32" for column in columns}
     try:
-        table = pd.read_csv(file, dtype=types)
-    except (ValueError, OSError) as error:
+        table = pd.read_csv(StringIO(texts.read_table(file)), dtype=types)
+    except (ValueError, OverflowError, OSError) as error:
         raise ValueError(f"{file} can't be read as a task file: {error}") from error
     if set(table.columns) != set(columns):
         raise ValueError(
@@ -186,7 +186,7 @@ def _read(file: Path, opened: HPatches, form: type[Table]) -> Table:
     number = {sequence: i for i, sequence in enumerate(opened.test)}
     for column in sequences:
         names = table[column].cat.categories
-        code = np.array([number.get(name, -1) for name in names], np.int32)
+        code = np.array([number.get(folders.same_form(str(name)), -1) for name in names], np.int32)
         table[column] = np.append(code, np.int32(-1))[table[column].cat.codes]
     known = (table[sequences] >= 0).all(axis=1)
     if not known.all() and opened.dataset.complete:

@@ -18,6 +18,7 @@ from jaxtyping import Float64, Int, UInt8
 from protocols.images.frames import Maps
 from protocols.images.sampling import READ, Image, levels, middles, read, rounded
 
+FLATTEST = 100.0  # largest ratio of a region's radii; detectors stop at 5 to 20
 NEXT = 2**0.25  # levels are rounded by up to this factor of the step
 
 
@@ -68,6 +69,34 @@ def image_from_patch(frames: AffineFrames, extent: float) -> Maps:
     maps[:, 1, 2] = frames.y
     maps[:, 2, 2] = 1
     return maps
+
+
+def must_lie_on(frames: AffineFrames, width: int, height: int, what: str) -> None:
+    """Refuse regions that no detector finds in an image of this size.
+
+    A region is at most as large as the image (its larger radius is no more than the longer side),
+    its centre lies no farther outside than its larger radius, and its radii differ by a factor of
+    at most FLATTEST. Patches of others show only a repeated border, and take hours and gigabytes.
+
+    Raises:
+        ValueError: if there is one; says which, and that it is of `what`.
+    """
+    numbers = np.concatenate([frames.x, frames.y, frames.matrix.ravel()])
+    radii = np.zeros((len(frames), 2))
+    if (np.abs(numbers) < 1e12).all():  # else neither finite nor near any image
+        radii = np.linalg.svd(frames.matrix, compute_uv=False)
+    large, small = radii.T
+    good = (small > 0) & (large <= max(width, height)) & (large <= FLATTEST * small)
+    good &= (frames.x >= -large) & (frames.x <= width - 1 + large)
+    good &= (frames.y >= -large) & (frames.y <= height - 1 + large)
+    if not good.all():
+        bad = int(np.argmin(good))
+        raise ValueError(
+            f"{what}: region {bad} of {len(frames)}, counted from 0, at ({frames.x[bad]:g},"
+            f" {frames.y[bad]:g}) with radii {large[bad]:g} and {small[bad]:g} can't have been"
+            f" found in an image of {width} x {height} pixels: the file is damaged, or of an image"
+            " of another size; write it again"
+        )
 
 
 def affine_patches(

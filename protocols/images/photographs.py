@@ -2,31 +2,65 @@
 
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from harness import folders
+from protocols.images.grey import read_grey
+
 ENDINGS = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff")
+
+SHOWN = 5  # images left out that a message names
 
 log = logging.getLogger(__name__)
 
 
 def find(images: Path) -> list[str]:
-    """Names of the image files in a folder and below it, as COLMAP has them."""
+    """Names of the image files in a folder and below it, links followed, as COLMAP has them.
+
+    Raises:
+        OSError: if a link below the folder leads nowhere; names it.
+        ValueError: if there is no such folder, or no image in it.
+    """
     if not images.is_dir():
         raise ValueError(f"{images} is not a folder: give one that holds photographs")
-    found = [
+    found = sorted(
         file.relative_to(images).as_posix()
-        for file in images.rglob("*")
-        if file.suffix.lower() in ENDINGS and file.is_file()
-    ]
-    found = sorted(name for name in found if not any(p.startswith(".") for p in Path(name).parts))
+        for file in folders.files(images)
+        if file.suffix.lower() in ENDINGS
+    )
     if not found:
         raise ValueError(f"no images in {images} nor below it: files end in {' '.join(ENDINGS)}")
     return found
 
 
+def readable(
+    images: Path, names: Sequence[str]
+) -> tuple[dict[str, tuple[int, int]], dict[str, str]]:
+    """Height and width of each image that can be read, and why each of the others can't be."""
+    shapes: dict[str, tuple[int, int]] = {}
+    left_out: dict[str, str] = {}
+    for name in names:
+        try:
+            height, width = read_grey(images / name).shape
+            shapes[name] = height, width
+        except ValueError as error:
+            left_out[name] = str(error)
+    if left_out:
+        log.warning("%d of %d images left out%s", len(left_out), len(names), some(left_out))
+    return shapes, left_out
+
+
+def some(left_out: Mapping[str, str]) -> str:
+    """The first of the images that are left out, with the reasons."""
+    told = [f"{one} ({why})" for one, why in left_out.items()]
+    more = [f"and {len(told) - SHOWN} more"] * (len(told) > SHOWN)
+    return ": " * bool(told) + ", ".join(told[:SHOWN] + more)
+
+
 def check_names(names: Sequence[str], images: Path, listed: Sequence[str], model: Path) -> None:
     """Refuse a model some of whose images are not listed; say which of the listed it lacks."""
+    names, listed = [list(map(folders.same_form, some)) for some in (names, listed)]
     missing = sorted(set(names) - set(listed))
     if missing:
         raise ValueError(

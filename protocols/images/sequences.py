@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-import cv2
 import numpy as np
-from jaxtyping import Float64, UInt8
+from jaxtyping import Float64
+
+from harness import folders, texts
+from protocols.images.grey import decode
 
 IMAGES = 6
 LAYOUTS = (("{}", "H_1_{}"), ("img{}", "H1to{}p"))  # names of image k and of its homography
@@ -53,9 +55,9 @@ def find(root: Path) -> tuple[list[Sequence], list[Path]]:
         raise ValueError(f"{root} is not a folder: give one that holds image sequences")
     if _has_images(root):
         return [_sequence(root)], []
-    folders = sorted(p for p in root.iterdir() if p.is_dir() and not p.name.startswith("."))
-    passed_over = [folder for folder in folders if not _has_images(folder)]
-    sequences = [_sequence(folder) for folder in folders if folder not in passed_over]
+    inner = folders.folders(root)
+    passed_over = [folder for folder in inner if not _has_images(folder)]
+    sequences = [_sequence(folder) for folder in inner if folder not in passed_over]
     if not sequences:
         raise ValueError(f"no images in {root} nor in a folder directly below it: {_WANTED}")
     sequences.sort(key=lambda sequence: sequence.name)
@@ -68,15 +70,6 @@ def find(root: Path) -> tuple[list[Sequence], list[Path]]:
     return sequences, passed_over
 
 
-def read_grey(file: Path) -> UInt8[np.ndarray, "height width"]:
-    """An image in 8-bit grey: BT.601 luma, in integers, so that every machine rounds alike.
-
-    Raises:
-        ValueError: if the file is no image that can be decoded.
-    """
-    return _decode(file.read_bytes(), file)
-
-
 _WANTED = (
     "a sequence is a folder with 1.ppm to 6.ppm and H_1_2 to H_1_6, or img1.ppm to img6.ppm and"
     " H1to2p to H1to6p (images may also be .pgm or .png)"
@@ -84,7 +77,7 @@ _WANTED = (
 
 
 def _has_images(folder: Path) -> bool:
-    return any(p.suffix.lower() in ENDINGS + OTHER_ENDINGS for p in folder.iterdir())
+    return any(p.suffix.lower() in ENDINGS + OTHER_ENDINGS for p in folders.entries(folder))
 
 
 def _sequence(folder: Path) -> Sequence:
@@ -97,7 +90,7 @@ def _sequence(folder: Path) -> Sequence:
         )
     files = tuple(_image_file(folder, image.format(k)) for k in range(1, IMAGES + 1))
     contents = [file.read_bytes() for file in files]
-    shapes = [_decode(data, file).shape for data, file in zip(contents, files, strict=True)]
+    shapes = [decode(data, file).shape for data, file in zip(contents, files, strict=True)]
     height, width = shapes[0]
     maps = (
         np.eye(3),
@@ -114,7 +107,8 @@ def _sequence(folder: Path) -> Sequence:
 
 
 def _candidates(folder: Path, stem: str) -> list[Path]:
-    return [p for p in sorted(folder.iterdir()) if p.stem == stem and p.suffix.lower() in ENDINGS]
+    there = folders.entries(folder)
+    return [p for p in there if p.stem == stem and p.suffix.lower() in ENDINGS]
 
 
 def _image_file(folder: Path, stem: str) -> Path:
@@ -128,27 +122,14 @@ def _image_file(folder: Path, stem: str) -> Path:
     return found[0]
 
 
-def _decode(data: bytes, file: Path) -> UInt8[np.ndarray, "height width"]:
-    # Without the orientation flag: homographies are about the pixels as they are stored.
-    how = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
-    try:
-        image = cv2.imdecode(np.frombuffer(data, np.uint8), how) if data else None
-    except cv2.error:
-        image = None
-    if image is None:
-        raise ValueError(f"{file} can't be decoded ({len(data)} bytes): replace the image")
-    blue, green, red = (image[..., channel].astype(np.int32) for channel in range(3))
-    return ((4899 * red + 9617 * green + 1868 * blue + (1 << 13)) >> 14).astype(np.uint8)
-
-
 def _homography(file: Path, width: int, height: int) -> Homography:
     if not file.is_file():
         raise ValueError(f"{file} is missing: {_WANTED}; add the homography")
     remedy = "it must hold the 3 x 3 numbers, row by row, that map image 1 to this image"
+    words = re.split(r"[\s,;]+", texts.read_table(file).strip())
     try:
-        words = re.split(r"[\s,;]+", file.read_text("utf-8").strip())
-        numbers = np.array([float(word) for word in words])
-    except ValueError as error:  # not text, or not a number
+        numbers = np.array([texts.number(word) for word in words])
+    except ValueError as error:
         raise ValueError(f"{file} can't be read as a homography ({error}): {remedy}") from error
     if numbers.size != 9 or not np.isfinite(numbers).all():
         raise ValueError(f"{file} holds {numbers.size} numbers, or not all are finite: {remedy}")

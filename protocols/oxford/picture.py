@@ -13,11 +13,12 @@ import cv2
 import numpy as np
 from jaxtyping import Float64, Int, Int32, UInt8
 
-from harness import Dataset, Descriptions
+from harness import Dataset, Descriptions, folders
 from harness.registry import unknown
 from harness.types import Picture
 from protocols.images.affine import AffineFrames
-from protocols.images.sequences import IMAGES, find, read_grey
+from protocols.images.grey import read_grey
+from protocols.images.sequences import IMAGES, find
 from protocols.oxford.evaluation import FEATURES, STRATEGIES, pair_scores
 from protocols.oxford.matching import Matches
 from protocols.oxford.raster import raster_overlap
@@ -63,7 +64,7 @@ def matches(
         matching: strategy.
     """
     root = sample() if data is None else folder_of(data)
-    known = [folder.name for folder in root.iterdir() if folder.is_dir()]
+    known = [folder.name for folder in folders.folders(root)]
     if sequence not in known:
         raise LookupError(unknown("sequences", sequence, known))
     (found, *others), _ = find(root / sequence)

@@ -19,7 +19,8 @@ from harness import Block, Dataset, home, parallel
 from harness.cache import VectorCache
 from harness.types import Patches
 from protocols.images.affine import AffineFrames, affine_patches
-from protocols.images.sequences import IMAGES, Sequence, find, read_grey
+from protocols.images.grey import read_grey
+from protocols.images.sequences import IMAGES, Sequence, find
 from protocols.naming import after_folder, granted, plain
 from protocols.oxford import regions
 from protocols.oxford.ellipses import Measure

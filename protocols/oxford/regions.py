@@ -10,17 +10,20 @@ may hold. The latter have no direction and get the main one of the image there.
 import hashlib
 from functools import cache
 from pathlib import Path
-from zipfile import BadZipFile
+from zipfile import ZipFile
 
 import numpy as np
 from jaxtyping import Float64
 
-from harness import home
+from harness import folders, home, texts
 from harness.cache import VectorCache
 from harness.code import code_sha256
-from protocols.images.affine import AffineFrames
+from protocols.images.affine import AffineFrames, must_lie_on
+from protocols.images.grey import check, read_grey
 from protocols.images.harris_affine import harris_affine, oriented
-from protocols.images.sequences import ENDINGS, OTHER_ENDINGS, read_grey
+from protocols.images.sequences import ENDINGS, OTHER_ENDINGS
+
+LARGEST = 1 << 26  # bytes of the regions of an image: more than a million of them
 
 
 @cache
@@ -56,59 +59,69 @@ def read(folder: Path, sequence: str, number: int, image: Path) -> AffineFrames:
     """
     arrays = folder / f"{sequence}.npz"
     if arrays.is_file():
-        return _of_vlfeat(arrays, f"img{number}")
+        return _checked(_of_vlfeat(arrays, f"img{number}"), image, f"{arrays}: img{number}")
+    inner = folders.entries(folder / sequence) if (folder / sequence).is_dir() else []
     found = [
         file
-        for file in sorted((folder / sequence).glob(f"img{number}.*"))
-        if file.suffix.lower() not in ENDINGS + OTHER_ENDINGS
+        for file in inner
+        if file.name.startswith(f"img{number}.")
+        and file.suffix.lower() not in ENDINGS + OTHER_ENDINGS
     ]
     if len(found) != 1:
         raise ValueError(
             f"{folder / sequence} has {len(found)} files of regions called img{number}.*; one is"
             f" wanted, or {arrays.name} with all of the sequence beside that folder"
         )
-    return oriented(read_grey(image), _of_oxford(found[0]))
+    return oriented(read_grey(image), _checked(_of_oxford(found[0]), image, str(found[0])))
 
 
 def _of_vlfeat(file: Path, name: str) -> AffineFrames:
     remedy = "rows of x, y, a11, a21, a12, a22 are wanted, 1-based"
     try:
+        with ZipFile(file) as packed:
+            size = packed.getinfo(f"{name}.npy").file_size
+        if size > LARGEST:
+            raise ValueError(f"it would have {size} bytes, more than {LARGEST}")
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            rows = arrays[name].astype(np.float64)
-    except (KeyError, ValueError, OSError, BadZipFile) as error:
-        raise ValueError(f"{file} has no array {name} ({error}): {remedy}") from error
-    if rows.ndim != 2 or rows.shape[1] != 6:
-        raise ValueError(f"{file}: {name} has the shape {rows.shape}: {remedy}")
-    x, y, a11, a21, a12, a22 = rows.T
+            rows = arrays[name]
+    except Exception as error:  # of many types, by the way in which the file is broken
+        told = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{file} has no array {name} ({told}): {remedy}") from error
+    if rows.ndim != 2 or rows.shape[1] != 6 or rows.dtype.kind not in "iuf":
+        raise ValueError(f"{file}: {name} has the shape {rows.shape} ({rows.dtype}): {remedy}")
+    x, y, a11, a21, a12, a22 = rows.astype(np.float64).T
     matrix = np.stack([a11, a12, a21, a22], axis=1).reshape(-1, 2, 2)
-    return _checked(AffineFrames(x - 1, y - 1, matrix, np.zeros(len(x))), f"{file}: {name}")
+    return AffineFrames(x - 1, y - 1, matrix, np.zeros(len(x)))
 
 
 def _of_oxford(file: Path) -> AffineFrames:
     remedy = "a length, a number of regions, and as many rows of x, y, a, b, c are wanted"
+    text = texts.read_table(file)
     try:
-        _, count, *lines = [line for line in file.read_text("utf-8").splitlines() if line.strip()]
-        rows = np.array([[float(word) for word in line.split()[:5]] for line in lines])
+        _, count, *lines = [line for line in text.split("\n") if line.strip()]
+        rows = np.array([[texts.number(word) for word in line.split()[:5]] for line in lines])
         if rows.shape != (int(count), 5):
             raise ValueError(f"{count.strip()} regions are announced, there are {len(rows)} rows")
     except ValueError as error:
         raise ValueError(f"{file} can't be read as regions ({error}): {remedy}") from error
     x, y, a, b, c = rows.T.copy()
     matrix = np.zeros((len(x), 2, 2))
-    with np.errstate(divide="ignore", invalid="ignore"):  # of what is no ellipse
+    with np.errstate(all="ignore"):  # of what is no ellipse
         # The root of the inverse form that leaves what is upright upright.
         wide = np.sqrt(c / (a * c - b * b))
         matrix[:, 0, 0], matrix[:, 1, 0] = wide, -b * wide / c
         matrix[:, 1, 1] = 1 / np.sqrt(c)
-    return _checked(AffineFrames(x, y, matrix, np.zeros(len(x))), str(file))
+    return AffineFrames(x, y, matrix, np.zeros(len(x)))
 
 
-def _checked(frames: AffineFrames, what: str) -> AffineFrames:
-    with np.errstate(invalid="ignore"):  # of what is not finite
+def _checked(frames: AffineFrames, image: Path, what: str) -> AffineFrames:
+    with np.errstate(all="ignore"):  # of what is no ellipse
         sound = np.isfinite(table(frames)).all(axis=1) & (np.linalg.det(frames.matrix) != 0)
     if not sound.all():
         bad = np.flatnonzero(~sound)[0] + 1
         raise ValueError(f"{what}: region {bad} of {len(frames)} is no ellipse; leave it out")
+    height, width = check(image)
+    must_lie_on(frames, width, height, what)
     return frames
 
 

@@ -39,11 +39,13 @@ import cv2
 import numpy as np
 from jaxtyping import Int, UInt8
 
+from harness import folders
 from harness.atomic import placing
+from protocols.colmap.model import files_of
 from protocols.images import photographs
 from protocols.images.frames import Frames
+from protocols.images.grey import read_grey
 from protocols.images.photographs import sha256
-from protocols.images.sequences import read_grey
 from protocols.phototour import extension, observations, pairs
 from protocols.phototour.observations import MAGNIFICATION
 from protocols.phototour.patches import correlation, extract
@@ -68,7 +70,8 @@ class Report:
 
     name: str  # of the data set
     folder: Path
-    images: int  # in the folder
+    images: int  # in the folder, that can be read
+    left_out: Mapping[str, str]  # images that can't be read, and why
     registered: int  # that COLMAP could place
     added: int  # observations that SIFT had not matched
     by_chance: float  # of these, the share that would lie beside the point as well
@@ -86,6 +89,7 @@ class Report:
             [
                 f"{self.name} in {self.folder}",
                 f"{self.registered} of {self.images} images put together",
+                f"{len(self.left_out)} images left out{photographs.some(self.left_out)}",
                 f"{t.patches} patches of {t.points} points, {t.patches / t.points:.2f} each",
                 f"{t.observations} observations, {self.added} of them found by geometry alone"
                 f" ({self.by_chance:.1%} of these by chance)",
@@ -125,7 +129,8 @@ def build(
 ) -> Report:
     """Make a scene in the folder `out` from a folder of photographs of one place.
 
-    `out` appears when the scene is whole. COLMAP's work is kept beside it until then, so that a
+    Images that can't be read are left out and reported. `out` appears when the scene is whole.
+    COLMAP's work is kept beside it until then, so that a
     build that was stopped goes on where it was, and in it afterwards, as `colmap`. The same
     model gives the same scene; COLMAP itself is seeded, but does not promise to repeat itself on
     another machine.
@@ -149,7 +154,7 @@ def build(
         seed: of COLMAP and of the pairs.
 
     Raises:
-        ValueError: if images are missing or unreadable, or COLMAP can't put two together.
+        ValueError: if images are missing, or fewer than two can be read or put together.
         FileExistsError: if there is something in `out`.
     """
     if frames not in (None, *HOW):
@@ -160,9 +165,18 @@ def build(
     name = out.name if name is None else name
     check_place(out, name)
     listed = photographs.find(images)
+    left_out: Mapping[str, str] = {}
     work = out.with_name(f".{out.name}.{KEPT}")
     if model is None:
-        base = _reconstruct(images, listed, work, shared_camera, seed, threads)
+        shapes, left_out = photographs.readable(images, listed)
+        listed = list(shapes)
+        if len(listed) < 2:
+            raise ValueError(
+                f"{images} has {len(listed)} images that can be read, {', '.join(listed) or 'none'}"
+                f"{photographs.some(left_out)}: give two or more of one place"
+            )
+        shared = len(set(shapes.values())) == 1 if shared_camera is None else shared_camera
+        base = _reconstruct(images, listed, work, shared, seed, threads)
     else:
         base = _given(Path(model), None if database is None else Path(database))
     shots, seen = read(base.model, base.database)
@@ -183,13 +197,20 @@ def build(
         pixels = np.memmap(file, np.uint8, "w+", shape=(tally.patches, SIDE, SIDE))
         log.info("%d patches", tally.patches)
         hashes = [
-            _cut(images / one, shots[k], np.flatnonzero(chosen.image == k), squares, pixels)
+            _cut(
+                folders.at(images, one),
+                shots[k],
+                np.flatnonzero(chosen.image == k),
+                squares,
+                pixels,
+            )
             for k, one in enumerate(names)
         ]
         report = Report(
             name=f"phototour-{name}",
             folder=out,
             images=len(listed),
+            left_out=left_out,
             registered=len(shots),
             added=len(extended) - len(seen),
             by_chance=round(by_chance, 4),
@@ -218,6 +239,7 @@ def build(
                 {"name": one, "sha256": sha} for one, sha in zip(names, hashes, strict=True)
             ],
             "images_not_placed": sorted(set(listed) - set(names)),
+            "left_out": dict(left_out),
             "patches": asdict(tally),
             "pairs": report.pairs,
             "added": report.added,
@@ -246,14 +268,10 @@ def _reconstruct(
     images: Path,
     listed: Sequence[str],
     work: Path,
-    shared_camera: bool | None,
+    shared: bool,
     seed: int,
     threads: int,
 ) -> Base:
-    if len(listed) < 2:
-        raise ValueError(f"{images} has one image, {listed[0]}: give two or more of one place")
-    shapes = {read_grey(images / one).shape for one in listed}
-    shared = len(shapes) == 1 if shared_camera is None else shared_camera
     hashes = {one: sha256(images / one) for one in listed}
     sparse = reconstruct(images, hashes, work, shared_camera=shared, seed=seed, threads=threads)
     return Base(sparse, work / DATABASE, {"shared_camera": shared})
@@ -264,8 +282,7 @@ def _given(model: Path, database: Path | None) -> Base:
     if database is None:
         places = (folder / DATABASE for folder in (model, *model.absolute().parents[:2]))
         database = next((file for file in places if file.is_file()), None)
-    files = [*sorted(model.glob("*.bin")), *sorted(model.glob("*.txt"))]
-    files += [file for file in (database,) if file and file.is_file()]
+    files = [*files_of(model), *(file for file in (database,) if file and file.is_file())]
     return Base(model, database, {"files": {file.name: sha256(file) for file in files}})
 
 

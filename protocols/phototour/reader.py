@@ -13,13 +13,14 @@ import struct
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Bool, Int, UInt8
 
-from harness import Block
+from harness import Block, folders, texts
 from harness.types import Patches, Rows
 from protocols.phototour.writer import GRID, PIXELS, SIDE, TILE
 
@@ -84,12 +85,7 @@ def read_scene(folder: Path, name: str | None = None) -> Scene:
     """
     point = _whole(_table(folder / "info.txt", 1)[:, 0], folder / "info.txt")
     lines = f"{folder / 'info.txt'} has {len(point)} lines"
-    files = _numbered(folder, lines)
-    if len(files) * TILE < len(point):
-        raise FileNotFoundError(
-            f"{folder} has {len(files)} tiles of {TILE} patches, {len(files) * TILE} in all, and"
-            f" {lines}: {AGAIN}"
-        )
+    files = _numbered(folder, -(-len(point) // TILE), lines)
     if (len(files) - 1) * TILE >= len(point):
         raise ValueError(
             f"{folder} has {len(files)} tiles, and {lines}, which {-(-len(point) // TILE)} tiles"
@@ -116,7 +112,7 @@ def read_pairs(scene: Scene, name: str | None = None) -> Pairs:
         )
     file = scene.folder / (_largest(scene.folder) if name is None else name)
     if not file.is_file():
-        others = ", ".join(sorted(other.name for other in scene.folder.glob("m50_*.txt")))
+        others = ", ".join(_lists(scene.folder))
         raise FileNotFoundError(f"{file} is missing; {scene.folder} has {others or 'no such list'}")
     column = _whole(_table(file, 5)[:, [0, 3, 1, 4]], file)
     rows, points = column[:, :2], column[:, 2:]
@@ -229,34 +225,40 @@ def _tile(file: Path) -> Tile:
     palette = palette[: colours * colour].reshape(-1, colour)[:, :3]
     if (palette != np.arange(colours)[:, None]).any():
         raise ValueError(f"{file} has a palette of other colours than the 256 greys in order")
-    if size < offset + PIXELS * PIXELS:
-        raise ValueError(
-            f"{file} is cut off after {size} of {offset + PIXELS * PIXELS} bytes; {AGAIN}"
-        )
+    end = offset + PIXELS * PIXELS
+    if size != end:
+        what = f"is cut off after {size} of" if size < end else f"has {size} bytes, more than its"
+        raise ValueError(f"{file} {what} {end} bytes; {AGAIN}")
     return Tile(file, offset, upright=height < 0)
 
 
-def _numbered(folder: Path, lines: str) -> list[Path]:
+def _numbered(folder: Path, wanted: int, lines: str) -> list[Path]:
     """The tiles of a folder in the order of their numbers, which run from 0 without a gap."""
     found: dict[int, Path] = {}
-    for file in sorted(folder.iterdir()):
+    for file in folders.entries(folder):
         named = NUMBERED.fullmatch(file.name)
         if named and found.setdefault(int(named[1]), file) != file:
             raise ValueError(f"{found[int(named[1])]} and {file} have one number: remove one")
-    missing = [number for number in range(max(found, default=-1) + 1) if number not in found]
+    wanted = max(wanted, len(found))
+    missing = [number for number in range(wanted) if number not in found]
     if missing:
         some = ", ".join(f"patches{number:04}.bmp" for number in missing[:5])
         raise FileNotFoundError(
-            f"{folder} lacks {len(missing)} of {max(found) + 1} tiles"
+            f"{folder} lacks {len(missing)} of {wanted} tiles of {TILE} patches"
             f" ({some}{', ...' * (len(missing) > 5)}), and {lines}: {AGAIN}"
         )
     return [found[number] for number in sorted(found)]
 
 
+def _lists(folder: Path) -> list[str]:
+    """Names of the lists of pairs."""
+    return [file.name for file in folders.entries(folder) if fnmatch(file.name, "m50_*.txt")]
+
+
 def _largest(folder: Path) -> str:
     if (folder / TEST).is_file():
         return TEST
-    lists = [file.name for file in folder.glob("m50_*_0.txt")]
+    lists = [file for file in _lists(folder) if file.endswith("_0.txt")]
     if not lists:
         raise FileNotFoundError(
             f"{folder} has no list of pairs, neither {TEST} nor any m50_*_0.txt"
@@ -268,35 +270,36 @@ def _table(file: Path, columns: int) -> np.ndarray:
     """Numbers of a text file, a row a line; lines have at least so many, each the same."""
     if not file.is_file():
         raise FileNotFoundError(f"{file} is missing: {AGAIN}")
-    text = file.read_bytes()
+    text = texts.read(file)
     try:
         if not text.strip():
             raise ValueError("no numbers")
-        found = np.loadtxt(text.splitlines(), np.float64, comments=None, ndmin=2, encoding="ascii")
+        found = np.loadtxt(text.split("\n"), np.float64, comments=None, ndmin=2)
     except ValueError:
         found = np.empty((0, 0))
     if not len(found) or found.shape[1] < columns or not np.isfinite(found).all():
         raise ValueError(_fault(file, text, columns))
+    texts.must_be_whole(text, file)
     return found
 
 
 def _lines(file: Path) -> int:
     """How many there are, blank ones left out."""
-    return sum(not line.isspace() for line in file.read_bytes().splitlines() if line)
+    return sum(bool(line.strip()) for line in texts.read_table(file).split("\n"))
 
 
 def _line(file: Path, row: np.integer) -> int:
     """The number of a row's line, from 1: blank lines are no rows, but editors count them."""
-    lines = enumerate(file.read_bytes().splitlines(), 1)
+    lines = enumerate(texts.read(file).split("\n"), 1)
     return [number for number, line in lines if line.strip()][row]
 
 
-def _fault(file: Path, text: bytes, columns: int) -> str:
+def _fault(file: Path, text: str, columns: int) -> str:
     """What is wrong with a file that is no table: the first line that is unlike the first one."""
-    lines = text.splitlines()
+    lines = text.rstrip("\n").split("\n")
     if not text.strip():
         return f"{file} is empty: {AGAIN}"
-    wanted = max(columns, len(text.lstrip().splitlines()[0].split()))
+    wanted = max(columns, len(text.lstrip().split("\n")[0].split()))
     for number, line in enumerate(lines, 1):
         fields = line.split()
         if fields and (len(fields) != wanted or not all(map(_is_number, fields))):
@@ -307,9 +310,9 @@ def _fault(file: Path, text: bytes, columns: int) -> str:
     return f"{file} can't be read as numbers: {AGAIN}"
 
 
-def _is_number(field: bytes) -> bool:
+def _is_number(field: str) -> bool:
     try:
-        return bool(np.isfinite(float(field)))
+        return bool(np.isfinite(texts.number(field)))
     except ValueError:
         return False
 

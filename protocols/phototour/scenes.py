@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from harness import Block, Dataset, Scores
+from harness import Block, Dataset, Scores, folders
 from harness.registry import unknown
 from harness.statistics import COVERED
 from protocols.naming import after_folder, granted
@@ -60,19 +60,20 @@ def open_scenes(data: Path | None, split: str | None) -> Opened:
         LookupError: if a scene of the split is not there.
         ValueError: if a file of a scene is damaged, or two scenes are one.
     """
-    root, folders = _folders(sample() if data is None else data)
-    chosen = sorted(set(split.split("+"))) if split else _without_twins(root, folders)
+    root, found = _folders(sample() if data is None else data)
+    asked = folders.same_form(split) if split else ""
+    chosen = sorted(set(asked.split("+"))) if asked else _without_twins(root, found)
     for name in chosen:
-        if name not in folders:
-            raise LookupError(f"{root}: {unknown('scenes', name, folders)}")
+        if name not in found:
+            raise LookupError(f"{root}: {unknown('scenes', name, found)}")
     if MEAN in chosen:
-        raise ValueError(f"{folders[MEAN]}: a scene can't be called {MEAN!r}, as scores are")
+        raise ValueError(f"{found[MEAN]}: a scene can't be called {MEAN!r}, as scores are")
     seen: dict[Path | str, str] = {}
     for name in chosen:
-        for same in (folders[name].resolve(), name.lower()):  # links, and names in other letters
+        for same in (found[name].resolve(), name.lower()):  # links, and names in other letters
             if seen.setdefault(same, name) != name:
                 raise ValueError(f"{root}: {seen[same]} and {name} are one scene; remove one")
-    scenes = tuple(read_scene(folders[name], name) for name in chosen)
+    scenes = tuple(read_scene(found[name], name) for name in chosen)
     return Opened(_name(root, scenes), scenes)
 
 
@@ -175,9 +176,9 @@ def _folders(root: Path) -> tuple[Path, dict[str, Path]]:
             f"{root} is not a folder: --data takes a folder of PhotoTour scenes"
         )
     if (root / "info.txt").is_file():
-        return root, {root.resolve().name: root}
-    inner = sorted(f for f in root.iterdir() if f.is_dir() and not f.name.startswith("."))
-    found = {folder.name: folder for folder in inner if _has_parts(folder)}
+        return root, {folders.same_form(root.resolve().name): root}
+    inner = [folder for folder in folders.folders(root) if _has_parts(folder)]
+    found = {folders.same_form(folder.name): folder for folder in inner}
     if not found and (root / "phototour").is_dir():  # a folder of many data sets
         return _folders(root / "phototour")
     if not found:
@@ -202,9 +203,10 @@ def _without_twins(root: Path, names: Iterable[str]) -> list[str]:
 
 def holds_scenes(folder: Path) -> bool:
     """Whether a folder is a scene, or a folder of scenes."""
-    inner = [folder / "phototour", *folder.iterdir()] if folder.is_dir() else []
-    inner += [scene for scene in (folder / "phototour").glob("*")]
-    return _has_parts(folder) or any(_has_parts(one) for one in inner if one.is_dir())
+    return any(
+        place.is_dir() and any(map(_has_parts, (place, *folders.folders(place))))
+        for place in (folder, folder / "phototour")
+    )
 
 
 def _has_parts(folder: Path) -> bool:

@@ -10,7 +10,9 @@ import pycolmap
 from jaxtyping import Float64, Int
 
 from protocols.colmap import keypoints as colmap
+from protocols.colmap import model as colmap_model
 from protocols.colmap.keypoints import HALF_PIXEL
+from protocols.colmap.model import Model
 from protocols.phototour.observations import Matrices, Observations, Places
 
 REMEDY = "give the database that the model was made from (--set database=FILE)"
@@ -57,13 +59,8 @@ def read(model: Path, database: Path | None) -> tuple[tuple[Shot, ...], Observat
     Raises:
         ValueError: if the model can't be read, sees too little, or isn't the database's.
     """
-    sparse = _open(model)
-    rows = [
-        (point_id, element.image_id, element.point2D_idx)
-        for point_id, point in sorted(sparse.points3D.items())
-        for element in point.track.elements
-    ]
-    table = np.array(rows, np.int64).reshape(-1, 3)
+    sparse = colmap_model.read(model)
+    table = sparse.track
     # An image that sees a point twice is sure of neither place.
     _, inverse, counts = np.unique(table[:, :2], axis=0, return_inverse=True, return_counts=True)
     table = table[counts[inverse] == 1]
@@ -77,15 +74,15 @@ def read(model: Path, database: Path | None) -> tuple[tuple[Shot, ...], Observat
     keypoints = None
     if database is not None:
         keypoints = colmap.read(database, [sparse.images[i].name for i in ids], REMEDY)
-    number = np.zeros(max(ids) + 1, np.int64)
-    number[ids] = np.arange(len(ids))
-    table[:, 1] = number[table[:, 1]]
+    ascending = np.argsort(ids)
+    numbers = ascending[np.searchsorted(np.array(ids)[ascending], table[:, 1])]
+    table = np.stack([table[:, 0], numbers, table[:, 2]], axis=1)
     point, image, index = table[np.lexsort((table[:, 1], table[:, 0]))].T
     shots = []
     for k, i in enumerate(ids):
         columns = None if keypoints is None else keypoints[sparse.images[i].name]
         shots.append(_shot(sparse, i, columns, index[image == k], f"{database} and {model}"))
-    xyz = np.array([sparse.points3D[i].xyz for i in point.tolist()])
+    xyz = sparse.xyz[np.searchsorted(sparse.point, point)]
     axes = _facing(xyz - np.array([shot.centre for shot in shots])[image], point)
     return tuple(shots), observe(shots, point, image, index, xyz, axes)
 
@@ -121,31 +118,16 @@ def observe(
     )
 
 
-def _open(model: Path) -> pycolmap.Reconstruction:
-    stems = ("cameras", "images", "points3D")
-    if not any(
-        all((model / f"{stem}.{end}").is_file() for stem in stems) for end in ("bin", "txt")
-    ):
-        raise ValueError(
-            f"{model} is no sparse model of COLMAP: give the folder that holds"
-            " cameras, images and points3D, as .bin or .txt (--model FOLDER)"
-        )
-    try:
-        return pycolmap.Reconstruction(model)
-    except (RuntimeError, ValueError, IndexError, KeyError) as error:
-        raise ValueError(f"{model} can't be read, it is cut off or damaged: {error}") from error
-
-
 def _shot(
-    sparse: pycolmap.Reconstruction,
+    sparse: Model,
     image_id: int,
     keypoints: np.ndarray | None,
     used: Int[np.ndarray, " n"],
     between: str,
 ) -> Shot:
     image = sparse.images[image_id]
-    camera = sparse.cameras[image.camera_id]
-    detected = np.array([p.xy for p in image.points2D]).reshape(-1, 2)
+    camera = sparse.cameras[image.camera]
+    detected = image.xy
     if keypoints is not None:
         far = math.inf
         if len(keypoints) > used.max():
@@ -157,11 +139,11 @@ def _shot(
         name=image.name,
         width=camera.width,
         height=camera.height,
-        centre=np.asarray(image.projection_center()),
+        centre=np.asarray(image.pose.inverse().translation),
         detected=detected - HALF_PIXEL,
         keypoint=None if keypoints is None else colmap.frames_of(keypoints).matrix,
         camera=camera,
-        pose=image.cam_from_world(),
+        pose=image.pose,
     )
 
 

@@ -1,6 +1,5 @@
 """PhotoTour scenes to train on: every patch, not only those of a list of pairs."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness import Dataset
+from harness import Dataset, texts
 from harness.types import Rows
 from protocols.phototour.reader import Scene, read_reference_images, sha256
 from protocols.phototour.scenes import holds_scenes, join, open_scenes
@@ -44,10 +43,10 @@ def _files(scene: Scene, image: Rows) -> Iterator[str]:
     """sha256 of the file of each image that has a number, ascending; "" where nothing tells it."""
     about = scene.folder / "dataset.json"
     told = about.is_file() and (scene.folder / "interest.txt").is_file()
-    listed = json.loads(about.read_bytes()).get("images", []) if told else []
     try:
+        listed = texts.read_json(about).get("images", []) if told else []
         known = dict(enumerate(one["sha256"] for one in listed))
-    except (LookupError, TypeError) as error:
+    except (LookupError, TypeError, AttributeError) as error:
         raise ValueError(
             f'{about} does not list images as builders do, {{"name": ..., "sha256": ...}} each:'
             " correct it, or leave images out of it"

@@ -12,6 +12,7 @@ a positive carries a mark to be ignored, none is known.
 
 import hashlib
 import logging
+import math
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -21,7 +22,7 @@ import numpy as np
 import scipy.io
 from jaxtyping import Int
 
-from harness import Block, Dataset
+from harness import Block, Dataset, matlab
 from harness.types import Patches
 from protocols.naming import after_folder, granted
 from protocols.romepatches.sample import sample
@@ -30,6 +31,9 @@ HALVES = ("train", "test")
 SIDE, QUERIES, DATABASE, POSITIVES = 51, 1000, 9000, 9  # of the published set
 MADE = "romepatches-NAME"  # names that a dataset.json may give
 GREY = (299, 587, 114)  # thousandths of red, green and blue in grey: BT.601
+
+LARGEST = 2**53  # whole number up to which a float holds all
+DENSEST = 1032  # bytes that deflate packs into one: a file can't hold more
 
 log = logging.getLogger(__name__)
 
@@ -143,7 +147,7 @@ def _labels(file: Path, variable: str) -> Int[np.ndarray, " n"]:
             f"{file}: {variable} is {found.dtype} of shape {found.shape}; a vector of numbers of"
             " points is wanted"
         )
-    if not np.isfinite(found).all() or (found != np.round(found)).any():
+    if not (np.abs(found.astype(np.float64)) <= LARGEST).all() or (found != np.round(found)).any():
         raise ValueError(f"{file}: {variable} holds what is no whole number")
     return found.ravel().astype(np.int64)
 
@@ -207,6 +211,10 @@ def _bytes(values: np.ndarray, file: Path) -> np.ndarray:
 
 def _variable(file: Path, name: str) -> np.ndarray:
     try:
+        matlab.check(file)
+        shapes = {known: shape for known, shape, _ in scipy.io.whosmat(file)}
+        if math.prod(shapes.get(name, ())) > DENSEST * file.stat().st_size:
+            raise ValueError(f"{name} has the shape {shapes[name]}, too many numbers for its bytes")
         loaded: dict[str, Any] = scipy.io.loadmat(file, variable_names=[name])
     except NotImplementedError as error:
         raise ValueError(
@@ -218,7 +226,7 @@ def _variable(file: Path, name: str) -> np.ndarray:
             f"{file} can't be read as a .mat file ({type(error).__name__}: {error}): get it again"
         ) from error
     if name not in loaded:
-        held = ", ".join(variable for variable, *_ in scipy.io.whosmat(file)) or "nothing"
+        held = ", ".join(shapes) or "nothing"
         raise ValueError(f"{file} has no variable {name!r}; it has {held}")
     return np.asarray(loaded[name])
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 
+from harness import folders, texts
 from harness.registry import unknown
 
 RECIPES = Path(__file__).parents[1] / "recipes"
@@ -140,7 +141,7 @@ class Recipe(Strict):
 
 def names() -> list[str]:
     """Recipes that come with the zoo."""
-    return sorted(file.stem for file in RECIPES.glob("*.toml"))
+    return [file.stem for file in folders.entries(RECIPES) if file.suffix == ".toml"]
 
 
 def listing() -> dict[str, str]:
@@ -164,8 +165,8 @@ def read(spec: str, settings: Sequence[str] = (), data: Sequence[str] = ()) -> R
             raise FileNotFoundError(f"no recipe file {file}")
         raise LookupError(f"{unknown('recipes', spec, names())}, or give a TOML file")
     try:
-        table = tomllib.loads(file.read_text("utf-8"))
-    except ValueError as error:
+        table = tomllib.loads(texts.read(file))
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{file} is not TOML: {error}") from error
     table = {"name": file.stem, "network": {"name": "l2net"}} | table
     for setting in settings:
