@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import torch
 from torch import nn
 
+from harness import onnx_runtime
 from harness.distances import HAMMING, Distance
 from harness.types import Descriptor, Patches, Vectors
 
@@ -70,10 +70,8 @@ def _by_torch(network: nn.Module, patches: Patches, descriptor: Descriptor) -> V
 
 
 def _session(contents: bytes, level: str, descriptor: Descriptor) -> Any:
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, f"ORT_{level}")
     try:
-        return onnxruntime.InferenceSession(contents, options, providers=["CPUExecutionProvider"])
+        return onnx_runtime.session(contents, level=level)
     except Exception as error:  # of a class of its own for each kind of failure
         raise ValueError(f"{descriptor.name}: ONNX Runtime refuses the graph: {error}") from error
 

@@ -5,7 +5,12 @@ Resizing, normalising and packing of bits are the network's, so they are nodes o
 
 import hashlib
 import json
+import logging
 import math
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -15,8 +20,10 @@ import torch
 from filelock import FileLock
 from torch import nn
 
-from harness import atomic, home, onnx_check, onnx_file, onnx_precision, registry
+from harness import atomic, home, onnx_check, onnx_contents, onnx_file, onnx_precision, registry
 from harness.types import Descriptor, Patches
+
+log = logging.getLogger(__name__)
 
 OPSET = 18
 LIBRARIES = ("torch", "onnx", "onnxscript")  # those that make a graph
@@ -73,6 +80,7 @@ def export(
         model = onnx_precision.to_int8(model, calibration)
     onnx.helper.set_model_props(model, _metadata(descriptor, network, precision))
     contents = model.SerializeToString(deterministic=True)
+    onnx_contents.parse(contents, file)  # nothing is written that could not be opened again
     allowed = onnx_check.rounding(descriptor) if precision == "fp32" else math.inf
     apart = onnx_check.verify(contents, network, descriptor, allowed=allowed)
     with atomic.writing(file) as stream:
@@ -104,11 +112,14 @@ def through_onnx(descriptor: Descriptor, *, device: str = "cpu") -> Descriptor:
     code = hashlib.sha256(both.encode()).hexdigest()
     origin = {**_facts(descriptor), **made_by, "code": code}
     key = hashlib.sha256(json.dumps(origin, sort_keys=True).encode()).hexdigest()
-    file = home.cache("onnx", f"{key}.onnx")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(file.with_suffix(".lock")):
-        if not file.is_file():
-            export(descriptor, file)
+    folder = home.cache("onnx")
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / f"{key}.lock"):
+        file = _kept(folder, key)
+        if file is None:
+            made = folder / f"{key}.onnx"
+            export(descriptor, made)
+            file = made.rename(folder / _name(key, made))
     opened = onnx_file.open_model(file, device=device)
     return replace(
         descriptor,
@@ -117,6 +128,20 @@ def through_onnx(descriptor: Descriptor, *, device: str = "cpu") -> Descriptor:
         libraries=tuple(sorted({*opened.libraries, *LIBRARIES})),
         provider=opened.provider,
     )
+
+
+def _kept(folder: Path, key: str) -> Path | None:
+    """The graph that was exported under a key; dropped where its bytes are not those of then."""
+    for file in folder.glob(f"{key}.*.onnx"):
+        if file.name == _name(key, file):
+            return file
+        log.warning("%s is damaged: it is exported again", file)
+        file.unlink()
+    return None
+
+
+def _name(key: str, file: Path) -> str:
+    return f"{key}.{hashlib.sha256(file.read_bytes()).hexdigest()}.onnx"
 
 
 class _AnyNumber(nn.Module):
@@ -140,7 +165,7 @@ def graph(network: nn.Module, name: str) -> onnx.ModelProto:
     """
     some = torch.zeros((3, 40, 40), dtype=torch.uint8)
     try:
-        with onnx_precision.quietly():
+        with onnx_precision.quietly(), _no_compiler_folder():
             program = torch.onnx.export(
                 _AnyNumber(network),
                 (some,),
@@ -161,6 +186,23 @@ def graph(network: nn.Module, name: str) -> onnx.ModelProto:
     model = program.model_proto
     _forget_the_way(model)
     return model
+
+
+@contextmanager
+def _no_compiler_folder() -> Iterator[None]:
+    """Keep torch from making a folder for its compiler, which it does whether it compiles or not.
+
+    It takes the one that this variable names, and the temporary folder itself is always there.
+    """
+    name = "TORCHINDUCTOR_CACHE_DIR"
+    before = os.environ.get(name)
+    os.environ[name] = before or tempfile.gettempdir()
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)
+        if before is not None:
+            os.environ[name] = before
 
 
 def _forget_the_way(model: onnx.ModelProto) -> None:
