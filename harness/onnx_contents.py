@@ -44,7 +44,7 @@ def parse(contents: bytes, file: Path) -> "onnx.ModelProto":
 
     Raises:
         ValueError: if they are no ONNX model, or one that needs another file, has fields that the
-            installed onnx does not know, or unfolds to too many nodes.
+            installed onnx does not know, has text that is no UTF-8, or unfolds to too many nodes.
     """
     import onnx
     from google.protobuf.unknown_fields import UnknownFieldSet
@@ -59,6 +59,8 @@ def parse(contents: bytes, file: Path) -> "onnx.ModelProto":
                 f"{file} is damaged, or newer than the installed onnx {onnx.__version__}, which"
                 f" does not know a field of {place}: try a newer onnx"
             )
+        if field := _broken_text(message):
+            raise ValueError(f"{file} is damaged: {field} of {place} is no UTF-8 text")
         if isinstance(message, onnx.TensorProto) and message.data_location == message.EXTERNAL:
             raise ValueError(
                 f"{file} keeps the numbers of tensor {message.name!r:.60} ({place}) in another"
@@ -82,14 +84,11 @@ def metadata(model: "onnx.ModelProto", file: Path) -> dict[str, str]:
     """The metadata of a model; of two texts under one key the last, as ONNX Runtime has it.
 
     Raises:
-        ValueError: if a text is no UTF-8 or too long, or if there are options of ONNX Runtime.
+        ValueError: if a text is too long, or if there are options of ONNX Runtime.
     """
     said: dict[str, str] = {}
     for entry in model.metadata_props:
-        pair: tuple[Any, Any] = entry.key, entry.value
-        if not all(isinstance(text, str) for text in pair):  # protobuf gives bytes for broken text
-            raise ValueError(f"{file}: its metadata are no UTF-8 text: {pair!r:.200}")
-        if max(map(len, pair)) > TEXT:
+        if max(len(entry.key), len(entry.value)) > TEXT:
             raise ValueError(
                 f"{file}: its metadata {entry.key!r:.60} have {len(entry.value)} characters; {TEXT}"
                 " at most are read"
@@ -119,6 +118,16 @@ def _messages(whole: Any) -> Iterator[tuple[str, Any]]:
                 waiting.append((inside, value))
             else:
                 waiting.extend((f"{inside}[{i}]", one) for i, one in enumerate(value))
+
+
+def _broken_text(message: Any) -> str | None:
+    """The first field of text that is no UTF-8: protobuf gives bytes in place of a str."""
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_STRING:
+            texts = [value] if isinstance(value, str | bytes) else value
+            if any(isinstance(text, bytes) for text in texts):
+                return str(field.name)
+    return None
 
 
 def _unfolded(model: "onnx.ModelProto", file: Path) -> int:

@@ -354,11 +354,18 @@ def test_absurd_metadata_are_refused_in_a_short_message(saved, said, message):
     assert len(str(error.value)) < 600
 
 
-def test_metadata_that_are_no_text_are_refused(saved):
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (b"abcd", r"value of metadata_props\[0\]"),
+        (b"image", r"input of graph\.node\[0\]"),
+        (b"vectors", r"output of graph\.node\[2\]"),
+    ],
+)
+def test_text_that_is_no_utf_8_is_refused(saved, text, place):
     contents = model(ADD, constants=[number(1)], name="abcd").SerializeToString()
-    assert contents.count(b"abcd") == 1
-    with pytest.raises(ValueError, match=r"tiny\.onnx: its metadata are no UTF-8 text"):
-        opened(saved(contents.replace(b"abcd", b"a\xff\xfed")))
+    with pytest.raises(ValueError, match=rf"tiny\.onnx is damaged: {place} is no UTF-8 text"):
+        opened(saved(contents.replace(text, b"\xff" * len(text), 1)))
 
 
 def test_fields_that_onnx_does_not_know_are_refused(saved):
