@@ -5,7 +5,6 @@ Resizing, normalising and packing of bits are the network's, so they are nodes o
 
 import hashlib
 import json
-import logging
 import math
 import os
 import tempfile
@@ -20,10 +19,8 @@ import torch
 from filelock import FileLock
 from torch import nn
 
-from harness import atomic, home, onnx_check, onnx_contents, onnx_file, onnx_precision, registry
+from harness import atomic, home, onnx_check, onnx_file, onnx_precision, registry
 from harness.types import Descriptor, Patches
-
-log = logging.getLogger(__name__)
 
 OPSET = 18
 LIBRARIES = ("torch", "onnx", "onnxscript")  # those that make a graph
@@ -80,7 +77,6 @@ def export(
         model = onnx_precision.to_int8(model, calibration)
     onnx.helper.set_model_props(model, _metadata(descriptor, network, precision))
     contents = model.SerializeToString(deterministic=True)
-    onnx_contents.parse(contents, file)  # nothing is written that could not be opened again
     allowed = onnx_check.rounding(descriptor) if precision == "fp32" else math.inf
     apart = onnx_check.verify(contents, network, descriptor, allowed=allowed)
     with atomic.writing(file) as stream:
@@ -112,14 +108,11 @@ def through_onnx(descriptor: Descriptor, *, device: str = "cpu") -> Descriptor:
     code = hashlib.sha256(both.encode()).hexdigest()
     origin = {**_facts(descriptor), **made_by, "code": code}
     key = hashlib.sha256(json.dumps(origin, sort_keys=True).encode()).hexdigest()
-    folder = home.cache("onnx")
-    folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / f"{key}.lock"):
-        file = _kept(folder, key)
-        if file is None:
-            made = folder / f"{key}.onnx"
-            export(descriptor, made)
-            file = made.rename(folder / _name(key, made))
+    file = home.cache("onnx", f"{key}.onnx")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(file.with_suffix(".lock")):
+        if not file.is_file():
+            export(descriptor, file)
     opened = onnx_file.open_model(file, device=device)
     return replace(
         descriptor,
@@ -128,20 +121,6 @@ def through_onnx(descriptor: Descriptor, *, device: str = "cpu") -> Descriptor:
         libraries=tuple(sorted({*opened.libraries, *LIBRARIES})),
         provider=opened.provider,
     )
-
-
-def _kept(folder: Path, key: str) -> Path | None:
-    """The graph that was exported under a key; dropped where its bytes are not those of then."""
-    for file in folder.glob(f"{key}.*.onnx"):
-        if file.name == _name(key, file):
-            return file
-        log.warning("%s is damaged: it is exported again", file)
-        file.unlink()
-    return None
-
-
-def _name(key: str, file: Path) -> str:
-    return f"{key}.{hashlib.sha256(file.read_bytes()).hexdigest()}.onnx"
 
 
 class _AnyNumber(nn.Module):

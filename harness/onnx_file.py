@@ -47,8 +47,8 @@ def open_model(file: Path, *, device: str) -> Descriptor:
         ValueError: if it is no ONNX graph from patches as they are to vectors; says what to mend.
         RuntimeError: if CUDA is asked for and ONNX Runtime would compute elsewhere.
     """
-    contents, model = onnx_contents.read(file)
-    said = onnx_contents.metadata(model, file)
+    contents = onnx_contents.read(file)
+    said = onnx_contents.metadata(onnx_contents.parse(contents, file), file)
     session = _session(contents, file, device)
     distance = _distance(said, session, file)
     graph = _graph(session, file)

@@ -496,18 +496,6 @@ def test_a_graph_is_made_once_and_again_for_other_weights_code_or_facts(exports)
     assert len(exports) == 4
 
 
-def test_a_damaged_graph_of_the_cache_is_told_of_and_exported_again(exports, tiny, caplog):
-    others = set(home.cache("onnx").glob("*.onnx"))
-    wanted = descriptor(**FACTS | {"name": "flipped"})
-    vectors = through_onnx(wanted).describe(hard(32))
-    for spoil in (b"cut off", bytes([*tiny.read_bytes()[:-1], 0])):
-        (file,) = set(home.cache("onnx").glob("*.onnx")) - others
-        file.write_bytes(spoil)
-        assert np.array_equal(through_onnx(wanted).describe(hard(32)), vectors)
-        assert f"{file} is damaged: it is exported again" in caplog.text
-    assert len(exports) == 3
-
-
 def test_two_that_want_a_graph_at_once_make_it_once(exports):
     wanted = descriptor(**FACTS | {"name": "two"})
     threads = [threading.Thread(target=through_onnx, args=(wanted,)) for _ in range(2)]
