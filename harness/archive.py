@@ -17,12 +17,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
+from unicodedata import category
 
 from harness.folders import is_left_behind
 
 PIECE = 1 << 18
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
-LONGEST = 1000  # letters of a member's name, folders included
+LONGEST = 1000  # bytes of a member's name, folders included
 NOTE = 1 << 20  # bytes of the longest name or extended header that a tar member may have
 
 Kind = Literal["zip", "tar", "tar.gz"]
@@ -164,9 +165,9 @@ def _parts(name: str) -> list[str]:
         or ".." in parts
         or "\\" in name
         or ":" in name  # a drive, or a stream of a file, on Windows
-        or any(ord(letter) < 32 for letter in name)
-        or len(name) > LONGEST
-        or any(len(part.encode(errors="surrogateescape")) > 255 for part in parts)
+        or any(category(letter) in ("Cc", "Cs") for letter in name)  # controls, broken UTF-8
+        or len(name.encode()) > LONGEST
+        or any(len(part.encode()) > 255 for part in parts)
     ):
         raise Refused(f"it holds {name!r:.99}, which leads out of its folder or is no plain name")
     return parts

@@ -1,13 +1,14 @@
 """Whether an ONNX graph gives the vectors of the torch network that it was made of."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import torch
 from torch import nn
 
+from harness import onnx_contents, onnx_runtime
 from harness.distances import HAMMING, Distance
 from harness.types import Descriptor, Patches, Vectors
 
@@ -28,8 +29,10 @@ def verify(contents: bytes, network: nn.Module, descriptor: Descriptor, *, allow
     """How far the vectors of an ONNX graph are from those of the network.
 
     Raises:
-        ValueError: if that is more than allowed, or if they are no vectors of the descriptor.
+        ValueError: if that is more than allowed, if they are no vectors of the descriptor, or if
+            the graph could not be opened as a file.
     """
+    onnx_contents.parse(contents, Path(f"{descriptor.name}.onnx"))  # else it could not be opened
     worst = Apart(0.0, "nowhere")
     patches = {side: hard_patches(side) for _, side in CHECKED}
     wanted = {side: _by_torch(network, some, descriptor) for side, some in patches.items()}
@@ -70,10 +73,8 @@ def _by_torch(network: nn.Module, patches: Patches, descriptor: Descriptor) -> V
 
 
 def _session(contents: bytes, level: str, descriptor: Descriptor) -> Any:
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, f"ORT_{level}")
     try:
-        return onnxruntime.InferenceSession(contents, options, providers=["CPUExecutionProvider"])
+        return onnx_runtime.session(contents, level=level)
     except Exception as error:  # of a class of its own for each kind of failure
         raise ValueError(f"{descriptor.name}: ONNX Runtime refuses the graph: {error}") from error
 

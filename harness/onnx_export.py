@@ -6,6 +6,10 @@ Resizing, normalising and packing of bits are the network's, so they are nodes o
 import hashlib
 import json
 import math
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -141,7 +145,7 @@ def graph(network: nn.Module, name: str) -> onnx.ModelProto:
     """
     some = torch.zeros((3, 40, 40), dtype=torch.uint8)
     try:
-        with onnx_precision.quietly():
+        with onnx_precision.quietly(), _no_compiler_folder():
             program = torch.onnx.export(
                 _AnyNumber(network),
                 (some,),
@@ -162,6 +166,23 @@ def graph(network: nn.Module, name: str) -> onnx.ModelProto:
     model = program.model_proto
     _forget_the_way(model)
     return model
+
+
+@contextmanager
+def _no_compiler_folder() -> Iterator[None]:
+    """Keep torch from making a folder for its compiler, which it does whether it compiles or not.
+
+    It takes the one that this variable names, and the temporary folder itself is always there.
+    """
+    name = "TORCHINDUCTOR_CACHE_DIR"
+    before = os.environ.get(name)
+    os.environ[name] = before or tempfile.gettempdir()
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)
+        if before is not None:
+            os.environ[name] = before
 
 
 def _forget_the_way(model: onnx.ModelProto) -> None:

@@ -10,6 +10,7 @@ import ctypes
 import hashlib
 import json
 import logging
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from harness import registry
+from harness import onnx_contents, onnx_runtime, registry
 from harness.code import code_sha256
 from harness.distances import DISTANCES, HAMMING, L2, Distance
 from harness.types import Descriptor, Patches, Vectors
@@ -30,6 +31,8 @@ PREFIX = "onnx:"  # of names, so that no record of another model is taken for a 
 CUDA = "CUDAExecutionProvider"
 # Neither a coarser number format nor an algorithm picked by a stopwatch: both would move vectors.
 CUDA_OPTIONS = {"use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC"}
+LARGEST = 1024  # pixels of a patch's side; data sets have 32 to 65
+PATIENCE = 120.0  # seconds for one patch: a benchmark of thousands would take days
 NATURAL = {"tensor(float)": L2, "tensor(uint8)": HAMMING}  # where the metadata name no distance
 
 
@@ -45,12 +48,9 @@ def open_model(file: Path, *, device: str) -> Descriptor:
         ValueError: if it is no ONNX graph from patches as they are to vectors; says what to mend.
         RuntimeError: if CUDA is asked for and ONNX Runtime would compute elsewhere.
     """
-    if not file.is_file():
-        raise FileNotFoundError(f"no ONNX file {file}")
-    contents = file.read_bytes()
-    _refuse_weights_elsewhere(contents, file)
+    contents = onnx_contents.read(file)
+    said = onnx_contents.metadata(onnx_contents.parse(contents, file), file)
     session = _session(contents, file, device)
-    said: Mapping[str, str] = session.get_modelmeta().custom_metadata_map
     distance = _distance(said, session, file)
     graph = _graph(session, file)
     return Descriptor(
@@ -85,34 +85,27 @@ class _Graph:
                 " and a Resize node in front"
             )
         if not len(patches):  # many operators refuse an empty batch
-            return self.run(np.zeros((1, height, width), np.uint8))[:0]
-        return self.run(patches)
+            return self._run(np.zeros((1, height, width), np.uint8))[:0]
+        return self._run(patches)
 
-    def run(self, patches: Patches) -> np.ndarray:
-        """Whatever the graph makes of one or more patches."""
-        stack = patches[:, None] if self.channels else patches
-        came: np.ndarray = self.session.run(None, {self.image: stack})[0]
+    def of_one(self) -> np.ndarray:
+        """Whatever the graph makes of one black patch, in bounded time."""
+        side = self.side or 65
+        patches = np.zeros((1, side, side), np.uint8)
+        try:
+            return onnx_runtime.run_within(PATIENCE, self.session, self._inputs(patches))
+        except Exception as error:
+            raise ValueError(f"{self.file} fails on one {side} x {side} patch: {error}") from error
+
+    def _run(self, patches: Patches) -> np.ndarray:
+        came: np.ndarray = self.session.run(None, self._inputs(patches))[0]
         return came
 
-
-def _refuse_weights_elsewhere(contents: bytes, file: Path) -> None:
-    import onnx
-    from onnx.external_data_helper import uses_external_data
-
-    try:
-        model = onnx.load_model_from_string(contents)
-    except Exception as error:  # protobuf's DecodeError, which has no public home
-        raise ValueError(f"{file} is not an ONNX file: {error}") from error
-    if any(uses_external_data(tensor) for tensor in model.graph.initializer):
-        raise ValueError(
-            f"{file} keeps weights in another file, which its hash would miss; to join them:"
-            f' python -c "import onnx; onnx.save(onnx.load({str(file)!r}), {str(file)!r})"'
-        )
+    def _inputs(self, patches: Patches) -> dict[str, np.ndarray]:
+        return {self.image: patches[:, None] if self.channels else patches}
 
 
 def _session(contents: bytes, file: Path, device: str) -> Any:
-    import onnxruntime
-
     if device == "cuda" or (device == "auto" and has_nvidia_driver()):
         try:
             return _cuda_session(contents, file)
@@ -121,7 +114,7 @@ def _session(contents: bytes, file: Path, device: str) -> Any:
                 raise
             log.warning("%s; it computes on the CPU instead", error)
     try:
-        return onnxruntime.InferenceSession(contents, providers=["CPUExecutionProvider"])
+        return onnx_runtime.session(contents)
     except Exception as error:  # ONNX Runtime has a class of its own for each kind of failure
         raise ValueError(f"ONNX Runtime can't load {file}: {error}") from error
 
@@ -137,9 +130,7 @@ def _cuda_session(contents: bytes, file: Path) -> Any:
     with contextlib.redirect_stdout(sys.stderr):  # it prints what it does not find
         onnxruntime.preload_dlls()
     try:
-        session = onnxruntime.InferenceSession(
-            contents, providers=[(CUDA, CUDA_OPTIONS)], enable_fallback=0
-        )
+        session = onnx_runtime.session(contents, provider=CUDA, options=CUDA_OPTIONS)
     except Exception as error:
         raise RuntimeError(f"{file} can't compute on cuda: {error}") from error
     if session.get_providers()[0] != CUDA:
@@ -158,12 +149,11 @@ def working_providers() -> list[str]:
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
     graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "probe", [x], [y])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    found = ["CPUExecutionProvider"]
+    contents = model.SerializeToString()
+    found = onnx_runtime.session(contents).get_providers()
     if has_nvidia_driver():
         with contextlib.suppress(RuntimeError):
-            found.insert(
-                0, _cuda_session(model.SerializeToString(), Path("probe")).get_providers()[0]
-            )
+            found.insert(0, _cuda_session(contents, Path("probe")).get_providers()[0])
     return found
 
 
@@ -196,6 +186,8 @@ def _graph(session: Any, file: Path) -> _Graph:
     sides = {side for side in image.shape[-2:] if isinstance(side, int)}
     if len(sides) > 1:
         raise ValueError(f"{has}; patches are square")
+    if max(sides, default=0) > LARGEST:
+        raise ValueError(f"{has}; patches of up to {LARGEST} x {LARGEST} are described")
     return _Graph(file, session, image.name, bool(channels), next(iter(sides), None))
 
 
@@ -222,11 +214,7 @@ def _distance(said: Mapping[str, str], session: Any, file: Path) -> Distance:
 
 
 def _dim(said: Mapping[str, str], graph: _Graph, distance: Distance) -> int:
-    side = graph.side or 65
-    try:
-        vectors = graph.run(np.zeros((1, side, side), np.uint8))
-    except Exception as error:
-        raise ValueError(f"{graph.file} fails on one {side} x {side} patch: {error}") from error
+    vectors = graph.of_one()
     if vectors.ndim != 2 or len(vectors) != 1:
         raise ValueError(
             f"{graph.file} gives {list(vectors.shape)} for one patch; [1, dim] is wanted:"
@@ -235,11 +223,11 @@ def _dim(said: Mapping[str, str], graph: _Graph, distance: Distance) -> int:
     width = vectors.shape[1]
     if "dim" not in said:
         return width * 8 if distance is HAMMING else width
-    dim = int(said["dim"]) if said["dim"].isdecimal() else 0
+    dim = int(said["dim"]) if re.fullmatch("[0-9]{1,9}", said["dim"]) else 0
     if width != distance.columns(dim):
         raise ValueError(
             f"{graph.file} gives {width} {vectors.dtype} a vector, but its metadata say"
-            f" dim={said['dim']}"
+            f" dim={said['dim']:.60}"
         )
     return dim
 
@@ -252,8 +240,10 @@ def _trained_on(said: Mapping[str, str], file: Path) -> frozenset[str] | None:
         return frozenset(name.strip() for name in text.split(",") if name.strip())
     try:
         names = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"{file}: trained_on is neither names nor a JSON list: {text}") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{file}: trained_on is neither names nor a JSON list: {text:.200}"
+        ) from error
     if not all(isinstance(name, str) for name in names):
-        raise ValueError(f"{file}: trained_on is {text}; a list of data names is wanted")
+        raise ValueError(f"{file}: trained_on is {text:.200}; a list of data names is wanted")
     return frozenset(names)

@@ -27,10 +27,10 @@ def zipped(members, compression=zipfile.ZIP_DEFLATED):
     return out.getvalue()
 
 
-def tarred(members, form=tarfile.GNU_FORMAT):
+def tarred(members, form=tarfile.GNU_FORMAT, encoding="utf-8"):
     """A tar archive of names, or TarInfos, and their contents."""
     out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w", format=form) as packed:
+    with tarfile.open(fileobj=out, mode="w", format=form, encoding=encoding) as packed:
         for name, body in members:
             info = name if isinstance(name, tarfile.TarInfo) else tarfile.TarInfo(name)
             info.size = info.size or len(body)
@@ -140,12 +140,22 @@ def test_a_folder_that_is_there_is_left_alone(unpacked, tmp_path):
         "a/C:b",
         "a:stream",
         "a\nb",
+        "a\x1b[31mb",
+        "a\x7fb",
+        "a\x9bb",
         "x" * 300,
+        "\u0101/" * 400,
     ],
 )
 def test_names_that_lead_elsewhere_are_refused(refusal, pack, name):
     said = refusal(pack([("good", b"x"), (name, b"x")]))
     assert "leads out of its folder or is no plain name" in said
+
+
+def test_a_name_in_another_encoding_than_utf_8_is_refused(refusal):
+    """It could be written, but neither printed nor recorded."""
+    packed = tarred([("latin-\xe9", b"x")], tarfile.GNU_FORMAT, encoding="latin-1")
+    assert "no plain name" in refusal(packed)
 
 
 def test_a_zero_byte_in_a_name_is_refused(refusal):

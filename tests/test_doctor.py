@@ -1,5 +1,6 @@
 """The doctor tells of what is broken, and goes on."""
 
+import subprocess
 import sys
 
 import pytest
@@ -31,13 +32,36 @@ def test_what_is_here_is_told(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("module", "section"), [("cv2", "OpenCV"), ("torch", "torch"), ("onnx", "ONNX Runtime")]
+    ("module", "section"),
+    [
+        ("cv2", "OpenCV"),
+        ("torch", "torch"),
+        ("onnx", "ONNX Runtime"),
+        ("onnxruntime", "ONNX Runtime"),
+    ],
 )
 def test_a_library_that_can_not_be_imported_is_told_of(monkeypatch, module, section):
     monkeypatch.setitem(sys.modules, module, None)
     lines = list(doctor.report())
     assert any(line.startswith(f"! {section}: ModuleNotFoundError") for line in lines)
     assert any("descriptors: adasample" in line for line in lines)
+
+
+@pytest.mark.parametrize("module", ["onnxruntime", "onnx"])
+def test_without_onnx_runtime_all_else_is_told_of_and_works(module):
+    """In a new process, where nothing has imported it before."""
+    code = (
+        f"import sys; sys.modules[{module!r}] = None\n"
+        "from harness import doctor, plugins\n"
+        "print(*doctor.report(), sep='\\n')\n"
+        "print(plugins.model('rootsift').name, 'is made')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    sick = [line for line in done.stdout.splitlines() if line.startswith("!")]
+    assert sick[0].startswith("! ONNX Runtime: ModuleNotFoundError")
+    assert all("can't be imported" in line and module in line for line in sick[1:])
+    assert "torch computes on" in done.stdout
+    assert done.stdout.endswith("rootsift is made\n")
 
 
 @pytest.mark.parametrize("kind", ["descriptors", "protocols", "builders"])

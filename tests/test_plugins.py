@@ -487,28 +487,6 @@ def test_an_onnx_file_with_unknown_operators_is_refused(tmp_path):
         plugins.model(str(graph(tmp_path, node)))
 
 
-@pytest.fixture
-def scattered(tmp_path):
-    """An ONNX file whose one weight lies in another file."""
-    one = numpy_helper.from_array(np.ones(1, np.float32), "one")
-    nodes = cast("image", "grey"), mean("grey", "means", 3)
-    file = graph(
-        tmp_path, *nodes, helper.make_node("Mul", ["means", "one"], ["vectors"]), constants=[one]
-    )
-    onnx.save(onnx.load(file), file, save_as_external_data=True, size_threshold=0)
-    return file
-
-
-def test_weights_outside_of_an_onnx_file_are_refused_with_the_remedy(scattered):
-    with pytest.raises(ValueError, match=r"weights in another file.*onnx\.save\(onnx\.load"):
-        plugins.model(str(scattered))
-
-
-def test_the_remedy_for_weights_outside_works(scattered):
-    onnx.save(onnx.load(scattered), scattered)
-    assert plugins.model(str(scattered)).dim == 65
-
-
 @without_cuda
 def test_falling_back_to_the_cpu_is_an_error_where_cuda_was_asked_for(tmp_path):
     with pytest.raises(RuntimeError, match=r"tiny\.onnx can't compute on cuda"):

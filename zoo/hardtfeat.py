@@ -45,7 +45,9 @@ class HardTFeat(nn.Module):
         x = (x - mean) / (deviation + 1e-7)  # a flat patch becomes zero
         x = self.features(x)  # (n, 64, 8, 8)
         x = self.classifier(x).flatten(1)  # (n, 128)
-        return x / torch.sqrt((x * x).sum(dim=1, keepdim=True) + 1e-8)
+        # The authors add 1e-8: float32 rounds it away, and an exporter takes it for 0, so a vector
+        # of zeros would become NaN. A clamp stays, and gives the same vectors.
+        return x / (x * x).sum(dim=1, keepdim=True).clamp(min=1e-8).sqrt()
 
 
 WEIGHTS = {

@@ -1,0 +1,159 @@
+"""The contents of an ONNX file, looked through before ONNX Runtime gets them.
+
+Wherever a tensor stands in a model (an initializer, an attribute, a branch, a function, a sparse
+tensor), its numbers may lie in another file, which ONNX Runtime reads from the working directory.
+The vectors would then depend on a file that the hash of the model does not cover. So a model must
+be whole in its one file; every message in it is looked at, whatever field it stands in.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import onnx
+
+LARGEST = 2**31 - 1  # bytes; a protobuf message has no more
+NODES = 50_000  # ONNX Runtime takes a minute for so many if functions of functions unfold to them
+TEXT = 100_000  # characters of a text in the metadata
+
+
+def read(file: Path) -> bytes:
+    """The bytes of an ONNX file.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is longer than an ONNX file can be.
+    """
+    if not file.is_file():
+        raise FileNotFoundError(f"no ONNX file {file}")
+    size = file.stat().st_size
+    if size > LARGEST:
+        raise ValueError(f"{file} is not an ONNX file: it has {size} bytes, those have {LARGEST}")
+    return file.read_bytes()
+
+
+def parse(contents: bytes, file: Path) -> "onnx.ModelProto":
+    """The ONNX model in bytes.
+
+    Args:
+        contents: the bytes.
+        file: where they come from or go to, for messages.
+
+    Raises:
+        ValueError: if they are no ONNX model, or one that needs another file, has fields that the
+            installed onnx does not know, has text that is no UTF-8, or unfolds to too many nodes.
+    """
+    import onnx
+    from google.protobuf.unknown_fields import UnknownFieldSet
+
+    try:
+        model = onnx.load_model_from_string(contents)
+    except Exception as error:  # protobuf's DecodeError, which has no public home
+        raise ValueError(f"{file} is not an ONNX file: {error}") from error
+    for place, message in _messages(model):
+        if len(UnknownFieldSet(message)):
+            raise ValueError(
+                f"{file} is damaged, or newer than the installed onnx {onnx.__version__}, which"
+                f" does not know a field of {place}: try a newer onnx"
+            )
+        if field := _broken_text(message):
+            raise ValueError(f"{file} is damaged: {field} of {place} is no UTF-8 text")
+        if isinstance(message, onnx.TensorProto) and message.data_location == message.EXTERNAL:
+            raise ValueError(
+                f"{file} keeps the numbers of tensor {message.name!r:.60} ({place}) in another"
+                " file, which its hash would miss; to join them:"
+                f' python -c "import onnx; onnx.save(onnx.load({str(file)!r}),'
+                f' {str(file)!r})"'
+            )
+        if isinstance(message, onnx.NodeProto) and message.op_type == "EPContext":
+            raise ValueError(
+                f"{file} was compiled for one device ({place} is an EPContext node, whose code may"
+                " lie in another file): give the model that it was compiled from"
+            )
+    if (nodes := _unfolded(model, file)) > NODES:
+        raise ValueError(
+            f"{file} has {nodes} nodes once its functions are unfolded; {NODES} at most are read"
+        )
+    return model
+
+
+def metadata(model: "onnx.ModelProto", file: Path) -> dict[str, str]:
+    """The metadata of a model; of two texts under one key the last, as ONNX Runtime has it.
+
+    Raises:
+        ValueError: if a text is too long, or if there are options of ONNX Runtime.
+    """
+    said: dict[str, str] = {}
+    for entry in model.metadata_props:
+        if max(len(entry.key), len(entry.value)) > TEXT:
+            raise ValueError(
+                f"{file}: its metadata {entry.key!r:.60} have {len(entry.value)} characters; {TEXT}"
+                " at most are read"
+            )
+        said[entry.key] = entry.value
+    if "ort_config" in said:  # read where ORT_LOAD_CONFIG_FROM_MODEL is set; may write files
+        raise ValueError(
+            f"{file} holds options of ONNX Runtime (ort_config in its metadata), which could change"
+            " its vectors: delete them"
+        )
+    return said
+
+
+def _messages(whole: Any) -> Iterator[tuple[str, Any]]:
+    """Every protobuf message in a message and its place, e.g. "graph.node[3].attribute[0].t"."""
+    from google.protobuf.message import Message
+
+    waiting: list[tuple[str, Any]] = [("", whole)]
+    while waiting:
+        place, message = waiting.pop()
+        yield place or "the model", message
+        for field, value in message.ListFields():
+            if field.message_type is None:
+                continue
+            inside = f"{place}.{field.name}" if place else field.name
+            if isinstance(value, Message):
+                waiting.append((inside, value))
+            else:
+                waiting.extend((f"{inside}[{i}]", one) for i, one in enumerate(value))
+
+
+def _broken_text(message: Any) -> str | None:
+    """The first field of text that is no UTF-8: protobuf gives bytes in place of a str."""
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_STRING:
+            texts = [value] if isinstance(value, str | bytes) else value
+            if any(isinstance(text, bytes) for text in texts):
+                return str(field.name)
+    return None
+
+
+def _unfolded(model: "onnx.ModelProto", file: Path) -> int:
+    """Number of nodes once every call of a function is replaced by the nodes of the function.
+
+    A few kilobytes of functions that call each other twice unfold to more than any memory holds.
+    """
+    own = {_called(function, function.name): _calls(function) for function in model.functions}
+
+    @cache
+    def size(call: tuple[str, str]) -> int:
+        return 1 + sum(size(inner) for inner in own.get(call, ()))
+
+    try:
+        return sum(size(call) for call in _calls(model.graph))
+    except RecursionError as error:
+        raise ValueError(
+            f"{file} has functions that call each other endlessly, or too deeply"
+        ) from error
+
+
+def _calls(part: "onnx.GraphProto | onnx.FunctionProto") -> list[tuple[str, str]]:
+    import onnx
+
+    nodes = (one for _, one in _messages(part) if isinstance(one, onnx.NodeProto))
+    return [_called(node, node.op_type) for node in nodes]
+
+
+def _called(part: "onnx.NodeProto | onnx.FunctionProto", name: str) -> tuple[str, str]:
+    return ("" if part.domain == "ai.onnx" else part.domain, name)  # two names of one domain
