@@ -1,6 +1,7 @@
 """The one pass: patches, then vectors, then scores."""
 
 import hashlib
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from importlib.metadata import version
@@ -9,11 +10,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from harness import vector_folder
+from harness import data_names, vector_folder
 from harness.cache import VectorCache
 from harness.distances import ANGLE, HAMMING
 from harness.errors import FAILURES
-from harness.results import Record, record, refused
+from harness.results import Record, record, refused, unknown_in_training
 from harness.row_counters import columns_that_count
 from harness.types import (
     Block,
@@ -31,6 +32,8 @@ Model = Descriptor | VectorFolder
 Progress = Callable[[int], None]  # told how many patches more are done
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 BATCH = 512
 SIDES = (65, 64, 32)  # pixels: HPatches, PhotoTour, most networks
@@ -56,9 +59,18 @@ def evaluate(
     described: Descriptions | None = None
     left_out: list[str] = []
     probe = fingerprint(model)
+    names = data_names.known()
+    told: set[str] = set()
     for protocol in protocols:
         dataset = protocol.dataset
-        kept_from = refused(model, protocol)
+        kept_from = refused(model, protocol, names)
+        for name in {*unknown_in_training(model, protocol, names)} - told:
+            told.add(name)
+            log.warning(
+                "%s says that it was trained on %r, which no protocol knows, so tables mark it"
+                ' with "?"; %s',
+                model.name, name, names.hint(name),
+            )  # fmt: skip
         if protocol.distances is not None and model.distance.name not in protocol.distances:
             raise ValueError(
                 f"{protocol.name} takes vectors compared by {' or '.join(protocol.distances)};"
@@ -82,7 +94,7 @@ def evaluate(
         scores = protocol.score(replace(described, dataset=dataset))
         if kept_from:
             scores = _only(protocol.cells.keys() - set(kept_from), scores)
-        yield record(model, protocol, scores, probe, kept_from)
+        yield record(model, protocol, scores, probe, kept_from, names)
 
 
 def _only(cells: Set[str], scores: Scores) -> Scores:

@@ -21,7 +21,7 @@ import numpy as np
 
 from harness import registry
 from harness.distances import DISTANCES, HAMMING, L2, Distance
-from harness.types import Descriptor, Patches, Vectors
+from harness.types import Descriptor, Patches, Vectors, is_text
 
 log = logging.getLogger(__name__)
 
@@ -53,12 +53,12 @@ def open_model(file: Path, *, device: str) -> Descriptor:
     distance = _distance(said, session, file)
     graph = _graph(session, file)
     return Descriptor(
-        name=PREFIX + said.get("name", file.stem),
+        name=PREFIX + (said.get("name", "").strip() or file.stem),
         describe=graph.describe,
         distance=distance,
         dim=_dim(said, graph, distance),
         trained_on=_trained_on(said, file),
-        licence=said.get("licence", "unknown"),
+        licence=said.get("licence", "").strip() or "unknown",
         weights=hashlib.sha256(contents).hexdigest(),
         code=registry.code_sha256(__name__),
         libraries=("numpy", *sorted(set(packages_distributions()["onnxruntime"]))),
@@ -244,15 +244,23 @@ def _dim(said: Mapping[str, str], graph: _Graph, distance: Distance) -> int:
 
 
 def _trained_on(said: Mapping[str, str], file: Path) -> frozenset[str] | None:
+    """Names of training data; None where the metadata have none, or JSON's null."""
     text = said.get("trained_on", "").strip()
     if not text:
         return None
-    if not text.startswith("["):
-        return frozenset(name.strip() for name in text.split(",") if name.strip())
     try:
         names = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"{file}: trained_on is neither names nor a JSON list: {text}") from error
-    if not all(isinstance(name, str) for name in names):
-        raise ValueError(f"{file}: trained_on is {text}; a list of data names is wanted")
+    except (ValueError, RecursionError) as error:
+        if text.startswith(("[", "{", '"')):
+            raise ValueError(
+                f"{file}: trained_on is neither names nor a JSON list: {text:.80}"
+            ) from error
+        names = [name.strip() for name in text.split(",") if name.strip()]
+    if names is None:
+        return None
+    if not isinstance(names, list) or not all(map(is_text, names)):
+        raise ValueError(
+            f"{file}: trained_on is {text:.80}; wanted are data names divided by commas, or a JSON"
+            ' list of them, ["phototour/liberty"], which is [] for a model that is not trained'
+        )
     return frozenset(names)

@@ -20,6 +20,7 @@ KINDS = (
     "builders",
     "weights",
     "datasets",
+    "data_names",
     "training",
     "trainers",
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness import atomic
+from harness.data_names import DataNames
 from harness.types import Protocol, Quantity, Scores
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class DataFacts(_Part):
     patches: int
     complete: bool
     seen_in_training: bool
+    # Names of training data that nobody knew then: they may be those of these patches.
+    unknown_in_training: list[str] = Field(default=[], exclude_if=lambda found: not found)
     cells: list[str] = []  # parts of the data that are scored apart
     refused: list[str] = []  # those of them that the model was trained on: it has no score there
 
@@ -94,14 +97,14 @@ class TrainedOnAll(ValueError):
     """A model was trained on everything that a protocol tests cell by cell."""
 
 
-def refused(model: "Model", protocol: Protocol) -> list[str]:
+def refused(model: "Model", protocol: Protocol, names: DataNames) -> list[str]:
     """The cells of a protocol that a model is not scored on, since it was trained on them.
 
     Raises:
         TrainedOnAll: if no cell is left.
     """
     trained_on = model.trained_on or frozenset()
-    seen = [cell for cell, sources in protocol.cells.items() if meet(trained_on, sources)]
+    seen = [cell for cell, sources in protocol.cells.items() if names.meet(trained_on, sources)]
     if seen and len(seen) == len(protocol.cells):
         raise TrainedOnAll(
             f"{model.name} was trained on {', '.join(sorted(trained_on))}, and"
@@ -112,7 +115,12 @@ def refused(model: "Model", protocol: Protocol) -> list[str]:
 
 
 def record(
-    model: "Model", protocol: Protocol, scores: Scores, fingerprint: str, kept_from: Sequence[str]
+    model: "Model",
+    protocol: Protocol,
+    scores: Scores,
+    fingerprint: str,
+    kept_from: Sequence[str],
+    names: DataNames,
 ) -> Record:
     """The record of one evaluation: the same run makes the same record.
 
@@ -122,8 +130,10 @@ def record(
         scores: what came of it.
         fingerprint: of the model's vectors, as `evaluate.fingerprint` has it.
         kept_from: cells that are not scored, as `refused` has them.
+        names: of data, as installed protocols know them.
     """
     dataset = protocol.dataset
+    trained_on = model.trained_on or frozenset()
     tested = [sources for cell, sources in protocol.cells.items() if cell not in kept_from]
     return Record(
         protocol=ProtocolFacts(
@@ -139,10 +149,10 @@ def record(
             sha256=dataset.sha256,
             patches=len(dataset),
             complete=dataset.complete,
-            seen_in_training=meet(
-                model.trained_on or frozenset(),
-                frozenset().union(*tested) if tested else dataset.sources,
+            seen_in_training=names.meet(
+                trained_on, frozenset().union(*tested) if tested else dataset.sources
             ),
+            unknown_in_training=unknown_in_training(model, protocol, names),
             cells=list(protocol.cells),
             refused=list(kept_from),
         ),
@@ -151,7 +161,9 @@ def record(
             dim=model.dim,
             distance=model.distance.name,
             licence=model.licence,
-            trained_on=None if model.trained_on is None else sorted(model.trained_on),
+            trained_on=None
+            if model.trained_on is None
+            else sorted({names.canonical(name) or name for name in trained_on}),
             weights=model.weights,
             code=model.code,
             fingerprint=fingerprint,
@@ -171,13 +183,10 @@ def record(
     )
 
 
-def meet(trained_on: frozenset[str], sources: frozenset[str]) -> bool:
-    """Whether training saw tested data: "hpatches" covers "hpatches/v_wall", and the reverse."""
-    return any(
-        a == b or a.startswith(f"{b}/") or b.startswith(f"{a}/")
-        for a in trained_on
-        for b in sources
-    )
+def unknown_in_training(model: "Model", protocol: Protocol, names: DataNames) -> list[str]:
+    """Names of a model's training data that nobody knows: they may stand for what is tested."""
+    sources = protocol.dataset.sources.union(*protocol.cells.values())
+    return names.unknown(model.trained_on or (), sources)
 
 
 def folder_of(root: Path, *parts: str) -> Path:

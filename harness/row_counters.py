@@ -71,9 +71,7 @@ def _foretold(
 ) -> int:
     """How many numbers of a column the others foretell, by the best of four ways of counting."""
     rows, long = int(size.sum()), size > 1
-    found = [
-        int(np.maximum(size - 2, 0).sum())
-    ]  # in each part from another number, by another step
+    found = [int(np.maximum(size - 2, 0).sum())]  # whatever each part begins with
     if long.any():
         unit = OFF * np.abs(step[long]).min()
         if np.ptp(step[long]) <= unit:

@@ -18,7 +18,7 @@ from jaxtyping import Float32, UInt8
 from harness import atomic
 from harness.distances import DISTANCES, HAMMING, L2, Distance
 from harness.row_counters import columns_that_count
-from harness.types import Block, Descriptor, Vectors
+from harness.types import Block, Descriptor, Vectors, is_text
 
 ABOUT = "descriptor.json"
 PREFIX = "csv:"
@@ -89,8 +89,8 @@ class VectorFolder:
             largest = max(blocks, key=lambda name: len(blocks[name]))
             raise ValueError(
                 f"{self.file(largest)}: column {found[0] + 1} is the number of the row (shifted or"
-                f" scaled), and so it is in all {len(blocks)} files that were read. Such an index is"
-                f" no part of a vector: write the files without it; {PLAIN}"
+                f" scaled), as in all {len(blocks)} files that were read. An index is no part of a"
+                f" vector: write the files without it; {PLAIN}"
             )
 
 
@@ -185,16 +185,12 @@ def _about(file: Path) -> dict[str, Any]:
             raise ValueError(f"{file}: unknown key {key!r}; known: {', '.join(wanted)}")
         if key == "trained_on":
             names = [] if value is None else value
-            good = isinstance(names, list) and all(map(_is_text, names))
+            good = isinstance(names, list) and all(map(is_text, names))
         else:
-            good = _is_text(value)
+            good = is_text(value)
         if not good or (key == "distance" and value not in DISTANCES):
             raise ValueError(f"{file}: {key} is {value!r:.80}; wanted is {wanted[key]}")
     return about
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and value.strip() != ""
 
 
 def _dim(files: Iterable[Path], root: Path) -> int:

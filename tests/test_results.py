@@ -117,20 +117,6 @@ def test_a_model_of_unknown_training_is_recorded_as_such():
     assert not record.data.seen_in_training
 
 
-@pytest.mark.parametrize(
-    ("trained", "tested", "met"),
-    [
-        ("hpatches", "hpatches/v_wall", True),
-        ("hpatches/v_wall", "hpatches", True),
-        ("hpatches/v_wall", "hpatches/v_wall", True),
-        ("hpatches/v_wall", "hpatches/v_walls", False),
-        ("phototour/liberty", "phototour/yosemite", False),
-    ],
-)
-def test_training_meets_test_data_by_name_or_by_part(trained, tested, met):
-    assert results.meet(frozenset({trained}), frozenset({tested, "other"})) is met
-
-
 def test_the_hash_of_the_data_depends_on_their_contents():
     protocol = toy_protocol()
     block = replace(protocol.dataset.blocks[0], sha256="1" * 64)

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.metrics import lower_is_better
-from harness.report.leaderboard import MISSING, UNKNOWN, Board, Texts, footnotes, mark, must_agree
+from harness.report.leaderboard import (
+    MISSING,
+    UNKNOWN,
+    Board,
+    Texts,
+    footnotes,
+    is_unknown,
+    mark,
+    must_agree,
+)
 from harness.results import Record
 
 MEAN = "mean"
@@ -81,7 +90,7 @@ def tables(board: Board) -> list[Table]:
         here: list[Record] = []
         elsewhere: list[Record] = []
         for one in groups[name]:
-            is_foreign = len(_learned(one)) == 1 and _family(one) not in at_home
+            is_foreign = _learned_one(one) and _family(one) not in at_home
             (elsewhere if is_foreign else here).append(one)
         found += [_table(part) for part in (here, elsewhere) if part]
     return found
@@ -168,7 +177,7 @@ def _table(records: Sequence[Record]) -> Table:
     families: dict[str, list[Record]] = defaultdict(list)
     others = []
     for record in records:
-        if len(_learned(record)) == 1:
+        if _learned_one(record):
             families[_family(record)].append(record)
         else:
             cells = tuple(_cell(record, scene, metric) for scene in scenes)
@@ -228,6 +237,11 @@ def _learned(record: Record) -> list[str]:
     return list(dict.fromkeys([*refused, *scenes] if len(scenes) > len(refused) else refused))
 
 
+def _learned_one(record: Record) -> bool:
+    """Whether a model stands for one scene in a row of its family."""
+    return len(_learned(record)) == 1 and not is_unknown(record)
+
+
 def _family(record: Record) -> str:
     """What models share that differ in their training: "net", "net.*-v2" of "net.liberty-v2"."""
     family, dot, tag = record.model.name.partition(".")
@@ -241,7 +255,7 @@ def _cell(record: Record, test: str, metric: str) -> Cell | None:
     name = f"{test}/{metric}"
     if name not in record.scores:
         return None
-    train = "+".join(_learned(record)) or (UNKNOWN if record.model.trained_on is None else "")
+    train = "+".join([*_learned(record), *([UNKNOWN] if is_unknown(record) else [])])
     return Cell(train, test, record.model.name, record.scores[name], record.intervals.get(name))
 
 

@@ -17,7 +17,7 @@ MISSING = "—"
 SEEN, UNKNOWN = "†", "?"
 MEANINGS = {
     SEEN: "trained on data that this table tests: not comparable.",
-    UNKNOWN: "nobody says what it was trained on.",
+    UNKNOWN: "nobody says what it was trained on, or by a name that no protocol knows.",
 }
 
 
@@ -205,10 +205,15 @@ def _table(board: Board, columns: list[str]) -> list[str]:
 
 
 def mark(row: Sequence[Record]) -> str:
-    """What is to be said of a model's training beside its name; "" where it is above suspicion."""
+    """The footnote mark for a model's training data, one of MEANINGS; "" where none is needed."""
     if any(record.data.seen_in_training for record in row):
         return SEEN
-    return UNKNOWN if row[0].model.trained_on is None else ""
+    return UNKNOWN if any(map(is_unknown, row)) else ""
+
+
+def is_unknown(record: Record) -> bool:
+    """Whether a model may have seen data that the record does not name."""
+    return record.model.trained_on is None or bool(record.data.unknown_in_training)
 
 
 def _cell(row: tuple[Record, ...], name: str) -> str:
