@@ -10,6 +10,7 @@ import typer
 
 from harness import registry
 from harness.errors import MENDABLE
+from harness.escape import say, visible
 
 # What is heavy (NumPy, torch, OpenCV, pydantic) is imported by the command that needs it.
 
@@ -59,15 +60,24 @@ Settings = Annotated[
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it; typer exits with it on Ctrl-C
 
 
+class _OneLine(logging.Formatter):
+    """Log messages with names in them: nothing that a name holds moves the cursor."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return visible(super().formatMessage(record))
+
+
 def main() -> None:
     """Run the command line; errors that a user can mend are one line on stderr and exit 2."""
-    logging.basicConfig(format="harness: %(message)s", stream=sys.stderr, level=logging.INFO)
+    shown = logging.StreamHandler(sys.stderr)
+    shown.setFormatter(_OneLine("harness: %(message)s"))
+    logging.basicConfig(handlers=[shown], level=logging.INFO)
     try:
         app()
     except MENDABLE as error:
         if os.environ.get("HARNESS_DEBUG"):
             raise
-        print(f"harness: {_message(error)}", file=sys.stderr)
+        print(f"harness: {visible(_message(error))}", file=sys.stderr)
         sys.exit(2)
     except SystemExit as stop:
         if stop.code == INTERRUPTED:
@@ -238,14 +248,14 @@ def train(
     trainer = registry.load("trainers", "recipes")
     options = {"device": device, "precision": precision}
     flags = {"resume": resume, "tensorboard": tensorboard}
-    print(trainer(recipe, out, data=_parts(data), settings=setting or (), **options, **flags))
+    say(trainer(recipe, out, data=_parts(data), settings=setting or (), **options, **flags))
 
 
 @app.command()
 def recipes() -> None:
     """List the recipes that can be trained."""
     for name, about in registry.load("trainers", "listing")().items():
-        print(f"{name:24} {about}")
+        say(f"{name:24} {about}")
 
 
 @app.command()
@@ -254,7 +264,7 @@ def doctor() -> None:
     from harness import doctor
 
     for line in doctor.report():
-        print(line)
+        say(line)
 
 
 @data_app.command("build")
@@ -284,7 +294,7 @@ def data_list(
     from harness import datasets
 
     for line in datasets.about(name) if name else datasets.listing():
-        print(line)
+        say(line)
 
 
 @data_app.command("fetch")
@@ -301,7 +311,7 @@ def data_fetch(
     for one in [name] if from_file else [row.name for row in datasets.named(name)]:
         with download.bar(one) as progress:
             place = dataset_fetch.fetch(one, from_file or (), progress=progress)
-        print(place)
+        say(place)
 
 
 @data_app.command("verify")
@@ -312,10 +322,8 @@ def data_verify(name: Annotated[str, typer.Argument(help="A set that was fetched
     found = datasets.verify(name)
     for kind in ("missing", "changed", "extra"):
         for file in getattr(found, kind):
-            print(f"{kind:8} {file}")
-    print(
-        f"{found.files} files of {name}: {'they differ' if found else 'all as they were fetched'}"
-    )
+            say(f"{kind:8} {file}")
+    say(f"{found.files} files of {name}: {'they differ' if found else 'all as they were fetched'}")
     if found:
         raise typer.Exit(1)
 
@@ -331,7 +339,7 @@ def data_path(name: Annotated[str, typer.Argument(help="A set, or a family of se
             f"{name} is not here, or not whole: harness data fetch {name} gets it, or says what it"
             " lacks"
         )
-    print(place)
+    say(place)
 
 
 @weights_app.command("add")
@@ -343,7 +351,7 @@ def weights_add(
 
     known = published_weights.known().values()
     for file in files:
-        print(f"{weights.add(file, known).name} is here now")
+        say(f"{weights.add(file, known).name} is here now")
 
 
 @weights_app.command("fetch")
@@ -359,7 +367,7 @@ def weights_fetch(
             raise LookupError(registry.unknown("weights", name, known))
         with download.bar(name) as progress:
             published_weights.fetch(known[name], progress=progress)
-        print(f"{name} is here now")
+        say(f"{name} is here now")
 
 
 @weights_app.command("list")
@@ -369,7 +377,7 @@ def weights_list() -> None:
 
     for name, row in sorted(published_weights.known().items()):
         here = "here" if weights.is_here(row) else "not here"
-        print(f"{name:24} {here:9} {row.file}  {row.licence}")
+        say(f"{name:24} {here:9} {row.file}  {row.licence}")
 
 
 def _parts(text: str | None) -> list[str]:
@@ -382,7 +390,7 @@ def _listed(kind: str) -> None:
             source = registry.source(kind, name)
         except LookupError as error:  # two packages claim it
             source = f"! {error}"
-        print(f"{name:24} {source}")
+        say(f"{name:24} {source}")
 
 
 def _message(error: BaseException) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.escape import csv_cell, markdown
 from harness.metrics import lower_is_better
 from harness.report.leaderboard import (
     MISSING,
@@ -16,6 +17,7 @@ from harness.report.leaderboard import (
     Board,
     Texts,
     footnotes,
+    heading,
     is_unknown,
     mark,
     must_agree,
@@ -29,7 +31,9 @@ MEAN = "mean"
 class Cell:
     """One score: trained on the first, tested on the second."""
 
-    train: str  # "" where the model saw no scene, "liberty+notredame" where two; UNKNOWN
+    # "" where the model saw no scene, "liberty+notredame" where two; ends with UNKNOWN where the
+    # model may have seen others.
+    train: str
     test: str
     model: str
     value: float
@@ -116,13 +120,14 @@ def to_csv(found: Sequence[Table]) -> str:
                     else:
                         ends = map(repr, cell.interval) if cell.interval else (MISSING, MISSING)
                         values = (cell.train, test, cell.model, repr(cell.value), *ends)
-                    lines.writerow([*known, *values])
+                    texts, numbers = (*known, *values[:3]), values[3:]
+                    lines.writerow([*map(csv_cell, texts), *numbers])
     return out.getvalue()
 
 
 def to_markdown(board: Board, found: Sequence[Table]) -> str:
     """A page to read, in percent."""
-    lines = [f"# {board.family} on {board.data}, split {board.split}: across scenes", ""]
+    lines = [f"# {heading(board)}: across scenes", ""]
     lines += [
         "First, families: their models were trained on one of the scenes each, and tested on the"
         " others. Then models that were trained on none of them, or on several. Families that were"
@@ -134,7 +139,8 @@ def to_markdown(board: Board, found: Sequence[Table]) -> str:
     ]
     for table in found:
         where = "" if set(table.learned) & set(table.scenes) else ", trained elsewhere"
-        lines += ["", f"## {table.protocol}: {table.metric}{where}", "", *table_lines(table)]
+        title = f"{markdown(table.protocol)}: {markdown(table.metric)}{where}"
+        lines += ["", f"## {title}", "", *table_lines(table)]
     return "\n".join([*lines, ""])
 
 
@@ -151,11 +157,11 @@ def table_lines(table: Table) -> Iterator[str]:
 
 
 def _lines(title: str, heads: Sequence[str], rows: Sequence[Row]) -> Iterator[str]:
-    yield f"| {title} | dim | {' | '.join(heads)} | {MEAN} |"
+    yield f"| {title} | dim | {' | '.join(map(markdown, heads))} | {MEAN} |"
     yield "|---" * 2 + "|---:" * (len(heads) + 1) + "|"
     for row in rows:
         cells = " | ".join(map(_text, (*row.cells, row.mean)))
-        name = f"{row.name} {row.mark}".strip()
+        name = f"{markdown(row.name)} {row.mark}".strip()
         yield f"| {name} | {row.dim} | {cells} |"
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import atomic, results
+from harness.escape import csv_cell, markdown
 from harness.metrics import lower_is_better
 from harness.results import Record
 from harness.types import Quantity
@@ -132,11 +133,11 @@ def to_csv(board: Board) -> str:
     ends = [f"{name} {end}" for name in bounds for end in ("low", "high")]
     protocols = sorted({record.protocol.name for row in board.rows for record in row})
     hashes = [f"{name} data_sha256" for name in protocols]
-    lines.writerow([*facts, *board.columns, *ends, *hashes])
+    lines.writerow(map(csv_cell, [*facts, *board.columns, *ends, *hashes]))
     for row in board.rows:
         model, scores, intervals = row[0].model, _scores(row), _intervals(row)
         seen = {SEEN: "yes", UNKNOWN: "unknown"}.get(mark(row), "no")
-        known = (model.name, model.dim, model.distance, seen, model.weights or MISSING)
+        known = (csv_cell(model.name), model.dim, model.distance, seen, model.weights or MISSING)
         values = [repr(scores[name]) if name in scores else MISSING for name in board.columns]
         for name in bounds:
             values += map(repr, intervals[name]) if name in intervals else (MISSING, MISSING)
@@ -151,7 +152,7 @@ def to_markdown(board: Board) -> str:
 
     Fractions are in percent. Quantities of one scene stand together, since no two are alike.
     """
-    lines = [f"# {board.family} on {board.data}, split {board.split}", ""]
+    lines = [f"# {heading(board)}", ""]
     legend = []
     if any(name.rpartition("/")[2] not in board.quantities for name in board.columns):
         legend.append("percent")
@@ -173,8 +174,14 @@ def to_markdown(board: Board) -> str:
     sums = {name.partition("/")[0] for name in board.headlines}
     for title, columns in details.items():
         columns.sort(key=lambda name: name.partition("/")[0] in sums)  # "mean/ap" comes last
-        lines += ["", f"## {title}", "", *_table(board, columns)]
+        lines += ["", f"## {markdown(title)}", "", *_table(board, columns)]
     return "\n".join([*lines, ""])
+
+
+def heading(board: Board) -> str:
+    """What a board is of, as Markdown."""
+    family, data, split = map(markdown, (board.family, board.data, board.split))
+    return f"{family} on {data}, split {split}"
 
 
 def headline_table(board: Board) -> list[str]:
@@ -195,10 +202,10 @@ def footnotes(marks: Set[str]) -> list[str]:
 
 def _table(board: Board, columns: list[str]) -> list[str]:
     common = "/".join(_common(columns)) if len(columns) > 1 else ""
-    heads = [name.removeprefix(f"{common}/") for name in columns]
+    heads = [markdown(name.removeprefix(f"{common}/")) for name in columns]
     lines = [f"| model | dim | {' | '.join(heads)} |", "|---" * 2 + "|---:" * len(columns) + "|"]
     for row in board.rows:
-        name = f"{row[0].model.name} {mark(row)}".strip()
+        name = f"{markdown(row[0].model.name)} {mark(row)}".strip()
         cells = [_cell(row, column) for column in columns]
         lines.append(f"| {name} | {row[0].model.size} | {' | '.join(cells)} |")
     return lines
