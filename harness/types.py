@@ -79,6 +79,7 @@ class Dataset:
 
 
 SHA256 = "[0-9a-f]{64}"
+DIGITS = 15  # that every float has
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +158,11 @@ class Quantity:
 
     decimals: int  # that tables show
     lower_is_better: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no table can show."""
+        if not 0 <= self.decimals <= DIGITS:
+            raise ValueError(f"decimals is {self.decimals}; 0 to {DIGITS} are wanted")
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def changed(record, part, **fields):
 
 
 def write(root):
-    return leaderboard.write(root, {"cross_scene": cross_scene.texts_of})
+    return leaderboard.write(root, [leaderboard.KIND, cross_scene.KIND])
 
 
 def values(row):

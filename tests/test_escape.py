@@ -80,10 +80,8 @@ def board_of(called, **data):
     return board
 
 
-@pytest.mark.parametrize("name", [*HOSTILE, *HIDDEN])
+@pytest.mark.parametrize("name", [*HOSTILE, *(HIDDEN.keys() - {"\udcff"})])
 def test_a_leaderboard_keeps_its_columns_whatever_a_model_is_called(name):
-    if name == "\udcff":
-        pytest.skip("no model can be called so")
     board = board_of(name)
     _, _, row = leaderboard.headline_table(board)
     assert row.startswith(f"| {markdown(name)} | 8 | ")

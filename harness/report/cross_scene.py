@@ -15,6 +15,7 @@ from harness.report.leaderboard import (
     MISSING,
     UNKNOWN,
     Board,
+    Kind,
     Texts,
     footnotes,
     heading,
@@ -25,6 +26,7 @@ from harness.report.leaderboard import (
 from harness.results import Record
 
 MEAN = "mean"
+HEAD = ("protocol", "metric", "row", "dim", "train", "test", "model", "value", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,9 @@ def texts_of(board: Board) -> Texts:
     return {".csv": to_csv(found), ".md": to_markdown(board, found)} if found else {}
 
 
+KIND = Kind("cross_scene", texts_of, ",".join(HEAD))
+
+
 def tables(board: Board) -> list[Table]:
     """A table for each protocol of a board that has cells.
 
@@ -104,8 +109,7 @@ def to_csv(found: Sequence[Table]) -> str:
     """Full precision, one line a cell; a mean is a cell tested on "mean"."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
-    head = ("protocol", "metric", "row", "dim", "train", "test", "model", "value", "low", "high")
-    lines.writerow(head)
+    lines.writerow(HEAD)
     for table in found:
         for rows, pairs in (
             (table.families, table.pairs),
