@@ -191,7 +191,14 @@ def model_names(spec: str) -> list[str]:
 
 
 def protocol_names(name: str) -> list[str]:
-    """The protocol of this name, or all below it: "hpatches" stands for its three tasks."""
+    """The protocol of this name, or all below it: "hpatches" stands for its three tasks.
+
+    Raises:
+        LookupError: if there is none; says the nearest name.
+        ValueError: if these are several names.
+    """
+    if "," in name:
+        raise ValueError(f"--protocol takes one name, not {name!r}: give each in a run of its own")
     known = registry.names("protocols")
     below = [one for one in known if one.startswith(f"{name}/")]
     if name in known:
