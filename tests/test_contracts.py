@@ -469,3 +469,12 @@ def test_a_protocol_that_always_fails_breaks_every_law_that_scores():
         "reading again gives the same patches and the same hash",
     ]
     assert all("OSError: no such task file" in law.detail for law in laws if not law.passed)
+
+
+def test_training_data_that_nobody_knows_are_remarked_on():
+    laws = check_descriptor(replace(PIXELS, trained_on=frozenset({"libery", "UBC/liberty"})))
+    passed, said = detail(laws, "the libraries that the descriptor declares are installed")
+    assert passed
+    assert said.startswith(
+        "no protocol knows the data 'libery' of trained_on; did you mean 'photot"
+    )

@@ -1,13 +1,14 @@
 """Names of training data, however they are written."""
 
 import dataclasses
+import doctest
 import json
 from pathlib import Path
 
 import pytest
 from toy import toy_dataset, toy_descriptor, toy_protocol
 
-from harness import datasets, registry
+from harness import data_names, datasets, registry
 from harness.data_names import Family, known, of
 from harness.evaluate import evaluate
 from harness.report import leaderboard
@@ -178,3 +179,7 @@ def test_a_family_is_found_by_the_letters_and_digits_of_its_name():
     assert names.canonical("Tour-3/A1") == names.canonical("TOUR3 first") == "tour3/a_1"
     assert names.canonical("a_1") is None  # too little to know by
     assert dataclasses.replace(names) == names
+
+
+def test_the_examples_are_right():
+    assert doctest.testmod(data_names).failed == 0

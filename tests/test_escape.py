@@ -1,6 +1,7 @@
 """Names of others are shown as text, in tables, files and terminals."""
 
 import csv
+import doctest
 import io
 import logging
 import sys
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 from toy import toy_dataset, toy_descriptor, toy_protocol
 
+import harness.escape
 from harness import cli, download, results, session
 from harness.escape import csv_cell, markdown, visible
 from harness.evaluate import evaluate
@@ -133,3 +135,7 @@ def test_what_is_logged_hides_nothing():
 def test_names_stay_raw_in_a_record(tmp_path):
     (record,) = board_of("=1|*x*").rows[0]
     assert results.read(results.save(tmp_path, record)).model.name == "=1|*x*"
+
+
+def test_the_examples_are_right():
+    assert doctest.testmod(harness.escape).failed == 0

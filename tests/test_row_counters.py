@@ -1,8 +1,11 @@
 """Columns that count rows, found without taking what chance makes for one."""
 
+import doctest
+
 import numpy as np
 import pytest
 
+from harness import row_counters
 from harness.row_counters import columns_that_count
 
 KINDS = {
@@ -44,3 +47,7 @@ def test_float16_rounds_no_counter_away():
 
 def test_no_parts_and_no_rows_have_no_counter():
     assert columns_that_count([]) == columns_that_count([np.empty((0, 3))]) == []
+
+
+def test_the_examples_are_right():
+    assert doctest.testmod(row_counters).failed == 0
