@@ -27,6 +27,7 @@ from short_training import trained_or_resumed
 from training_data import names, scored, scores, tests
 from zoo_training import ALIKE, settings
 
+from harness.escape import markdown
 from harness.evaluate import evaluate
 from harness.types import Descriptor, Protocol
 from protocols.oxford.reader import SIX
@@ -106,8 +107,8 @@ def answer(better: str, worse: str, measure: str, a: Sequence[float], b: Sequenc
         said = "yes" if sign * low > 0 else "no, worse"
     apart = np.mean(a) - np.mean(b)
     return (
-        f"| {better} over {worse} | {measure} | {apart:+.2f} | {low:+.2f} to {high:+.2f} |"
-        f" {p:.2f} | {said} |"
+        f"| {better} over {worse} | {markdown(measure)} | {apart:+.2f} |"
+        f" {low:+.2f} to {high:+.2f} | {p:.2f} | {said} |"
     )
 
 
@@ -147,7 +148,7 @@ def main() -> None:
     }
     cells |= {("rootsift", one): f"{rootsift[one]:.2f}".replace("nan", "—") for one in columns}
     table = [
-        f"| | {' | '.join(columns)} |",
+        f"| | {' | '.join(map(markdown, columns))} |",
         f"|---|{'---:|' * len(columns)}",
         *(
             f"| {name} | {' | '.join(cells[name, one] for one in columns)} |"

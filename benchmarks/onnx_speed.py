@@ -18,6 +18,7 @@ import onnxruntime
 import torch
 
 from harness import onnx_check, onnx_export, plugins, registry
+from harness.escape import markdown
 from harness.onnx_session import some_patches
 from harness.types import Descriptor, Patches
 
@@ -86,7 +87,7 @@ def main() -> None:
                 some = patches[:64] if batch == 1 else patches[:512]
                 best[way, batch] = min(best[way, batch], seconds(runs[way], some, batch))
         wanted = runs["torch"](patches)
-        print(f"{given.model}, {given.threads} threads: patches a second by batch size\n")
+        print(f"{markdown(given.model)}, {given.threads} threads: patches a second by batch size\n")
         print(f"| | {' | '.join(map(str, BATCHES))} | MiB | apart from torch, mean | most |")
         print("|---|" + "---:|" * (len(BATCHES) + 3))
         for way, run in runs.items():

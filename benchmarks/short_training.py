@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from harness import onnx_file, training_sets
+from harness.escape import markdown
 from harness.evaluate import evaluate
 from harness.session import make_protocols, protocol_names
 from harness.types import Descriptor
@@ -112,8 +113,9 @@ def line(name: str, out: Path, mini: Path) -> str:
     seen = sum(s.patches for s in said)
     scores = " | ".join(f"{100 * by_onnx[task]:.2f}" for task in TASKS)
     return (
-        f"| {name} | {own.dim} {own.distance} | {own.steps} | {seen} | {60 * own.hours:.1f} |"
-        f" {losses[0]:.4g} → {losses[1]:.4g} | {100 * errors[0]:.2f} → {100 * errors[-1]:.3f} |"
+        f"| {markdown(name)} | {own.dim} {own.distance} | {own.steps} | {seen} |"
+        f" {60 * own.hours:.1f} | {losses[0]:.4g} → {losses[1]:.4g} |"
+        f" {100 * errors[0]:.2f} → {100 * errors[-1]:.3f} |"
         f" {scores} | {apart:.1e} |"
     )
 

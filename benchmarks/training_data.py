@@ -34,6 +34,7 @@ from short_training import is_trained, trained_or_resumed
 from zoo_training import OPTIONS, settings
 
 from harness import atomic, onnx_file
+from harness.escape import markdown
 from harness.evaluate import evaluate
 from harness.session import make_protocols, protocol_names
 from harness.types import Descriptor, Protocol
@@ -236,7 +237,7 @@ def table(found: Mapping[str, Mapping[str, float]]) -> list[str]:
 def row(name: str, values: Iterable[float], stars: Iterable[int] = repeat(0)) -> str:
     """A row of the table, its values between stars."""
     cells = (f"{'*' * n}{value:.1f}{'*' * n}" for value, n in zip(values, stars, strict=False))
-    return f"| {name} | {' | '.join(cells)} |"
+    return f"| {markdown(name)} | {' | '.join(cells)} |"
 
 
 def main() -> None:
@@ -258,7 +259,7 @@ def main() -> None:
         print(row(name, found[name].values()), flush=True)
     columns = names(by)
     lines = [
-        f"| {RECIPE} on | {' | '.join(columns)} |",
+        f"| {RECIPE} on | {' | '.join(map(markdown, columns))} |",
         f"|---|{'---:|' * len(columns)}",
         row("rootsift", scores(handcrafted.rootsift(), by).values()),
         *table(found),

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from harness import atomic, results
+from harness.escape import markdown
 from harness.statistics import interval_of_mean
 from protocols.eth.matching import RATIO
 from protocols.oxford.reader import SIX
@@ -99,7 +100,7 @@ def hpatches(records: Sequence[results.Record]) -> Iterator[str]:
 
     def rows() -> Iterator[list[str]]:
         for name in names(found[HPATCHES[0]], "matching/map"):
-            row = [name, found[HPATCHES[0]][name].model.size]
+            row = [markdown(name), found[HPATCHES[0]][name].model.size]
             for known in found.values():
                 maps = {one: 100 * record.scores["matching/map"] for one, record in known.items()}
                 best = max(maps[one] for one in BARS if one in maps)
@@ -119,7 +120,7 @@ def beside(records: Sequence[results.Record]) -> Iterator[str]:
 
     def rows() -> Iterator[list[str]]:
         for name in (one for one in names(boards[0], "matching/map") if one != DEFAULT):
-            yield [name, *(difference(known, name) for known in boards)]
+            yield [markdown(name), *(difference(known, name) for known in boards)]
 
     yield f"## Matching mAP of {DEFAULT} less that of others\n"
     yield "In points; in brackets the 95 % interval over sequences (Student's, of pairs); bold: it"
@@ -168,7 +169,7 @@ def oxford(title: str, known: Board) -> Iterator[str]:
         for name in names(known, "map"):
             own = known[name].scores
             cells = [cell(100 * own[key], own[key] > base[key]) for key in columns.values()]
-            yield [name, f"{own['map'] / base['map']:.3f}", *cells]
+            yield [markdown(name), f"{own['map'] / base['map']:.3f}", *cells]
 
     yield f"## Oxford, {title}\n"
     yield f"Bold: better than {ROOTSIFT}; ratio: of `map` to its.\n"
@@ -181,7 +182,7 @@ def eth(known: Board) -> Iterator[str]:
 
     def rows() -> Iterator[list[str]]:
         for name in names(known, "total/observations"):
-            own, row = known[name].scores, [name]
+            own, row = known[name].scores, [markdown(name)]
             for key, form in OF_ETH.values():
                 gain = own[key] - base[key]
                 row.append(cell(own[key], (-gain if key.endswith("px") else gain) > 0, form))
@@ -212,7 +213,7 @@ def by_ratio(records: Sequence[results.Record]) -> Iterator[str]:
             }
             for ratio, own in of_model.items() if len(of_model) > 1 else ():
                 cells = [form.format(own[key]) for key, form in OF_ETH.values()]
-                yield [name, f"{ratio:g}", *cells]
+                yield [markdown(name), f"{ratio:g}", *cells]
 
     yield "## Structure from motion, by the ratio up to which nearest vectors match\n"
     yield from table(["ratio", *OF_ETH], rows())

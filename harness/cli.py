@@ -3,6 +3,8 @@
 import logging
 import os
 import sys
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +12,7 @@ import typer
 
 from harness import registry
 from harness.errors import MENDABLE
+from harness.escape import say, visible
 
 # What is heavy (NumPy, torch, OpenCV, pydantic) is imported by the command that needs it.
 
@@ -29,18 +32,20 @@ weights_app = typer.Typer(help="Published weights.", no_args_is_help=True, rich_
 app.add_typer(data_app, name="data")
 app.add_typer(weights_app, name="weights")
 
+MODEL = "name from `harness models`, FILE.py:NAME, FILE.onnx, or a folder of vectors"
 ModelNames = Annotated[
-    str,
-    typer.Option(
-        "--model",
-        help="Names from `harness models`, or FILE.py:NAME, FILE.onnx, a folder of vectors;"
-        " several with commas.",
-    ),
+    str, typer.Option("--model", help=f"A {MODEL}; several with commas, without blanks.")
 ]
-ProtocolName = Annotated[str, typer.Option("--protocol", help="A name from `harness protocols`.")]
+ModelName = Annotated[str, typer.Option("--model", help=f"One model: a {MODEL}.")]
+ProtocolName = Annotated[
+    str,
+    typer.Option("--protocol", help="A name from `harness protocols`, or a family of them."),
+]
 DataFolder = Annotated[
     Path | None,
-    typer.Option("--data", help="Folder of the data set; without it, a small sample is made."),
+    typer.Option(
+        "--data", help="Folder of the data set; else HARNESS_DATA, else a small sample is made."
+    ),
 ]
 Split = Annotated[str | None, typer.Option("--split", help="A split of the data set.")]
 ResultsFolder = Annotated[Path, typer.Option("--results", help="Folder of records.")]
@@ -59,15 +64,25 @@ Settings = Annotated[
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it; typer exits with it on Ctrl-C
 
 
+class _OneLine(logging.Formatter):
+    """Log messages with names in them: nothing that a name holds moves the cursor."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return visible(super().formatMessage(record))
+
+
 def main() -> None:
     """Run the command line; errors that a user can mend are one line on stderr and exit 2."""
-    logging.basicConfig(format="harness: %(message)s", stream=sys.stderr, level=logging.INFO)
+    shown = logging.StreamHandler(sys.stderr)
+    shown.setFormatter(_OneLine("harness: %(message)s"))
+    logging.basicConfig(handlers=[shown], level=logging.INFO)
     try:
+        _must_hold_lists_together(sys.argv[1:])
         app()
     except MENDABLE as error:
         if os.environ.get("HARNESS_DEBUG"):
             raise
-        print(f"harness: {_message(error)}", file=sys.stderr)
+        print(f"harness: {visible(_message(error))}", file=sys.stderr)
         sys.exit(2)
     except SystemExit as stop:
         if stop.code == INTERRUPTED:
@@ -102,13 +117,19 @@ def evaluate(
         data=data, split=split, allow_partial=allow_partial or None, ties=ties, settings=setting
     )
     session.evaluate(
-        model.split(","), protocol, options, results, device, batch_size, as_json=as_json
+        _names("--model", model),
+        protocol,
+        options,
+        results,
+        device,
+        batch_size,
+        as_json=as_json,
     )
 
 
 @app.command()
 def describe(
-    model: ModelNames,
+    model: ModelName,
     protocol: ProtocolName,
     out: Annotated[Path, typer.Option("--out", help="Folder for the CSV files.")],
     data: DataFolder = None,
@@ -124,12 +145,17 @@ def describe(
     options = session.options(
         data=data, split=split, allow_partial=allow_partial or None, settings=setting
     )
-    session.export(model.split(","), protocol, options, out, device, batch_size)
+    session.export(_names("--model", model), protocol, options, out, device, batch_size)
 
 
 @app.command()
 def export(
-    model: Annotated[str, typer.Option("--model", help="A model with a network, as for eval.")],
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model", help="One model that has a network: a name, or FILE.py:NAME, as for eval."
+        ),
+    ],
     out: Annotated[Path, typer.Option("--out", help="The ONNX file.")],
     precision: Annotated[str, typer.Option(help="fp32, fp16 or int8.")] = "fp32",
     protocol: Annotated[
@@ -154,7 +180,7 @@ def export(
 def show(
     picture: Annotated[str, typer.Argument(help="What to draw: oxford, ...")],
     of: Annotated[list[str], typer.Argument(help="Of what; for oxford, as in: graf 1 3.")],
-    model: ModelNames,
+    model: ModelName,
     data: DataFolder = None,
     out: Annotated[Path | None, typer.Option("--out", help="File of the picture, PNG.")] = None,
     device: Device = "auto",
@@ -165,7 +191,7 @@ def show(
     from harness import session
 
     options = session.options(data=data, settings=setting)
-    session.show(picture, of, model.split(","), options, out, device, batch_size)
+    session.show(picture, of, _names("--model", model), options, out, device, batch_size)
 
 
 @app.command()
@@ -200,7 +226,7 @@ def check(
     """Test whether descriptors and protocols keep the laws that the harness relies on."""
     from harness import session
 
-    models = model.split(",") if model else []
+    models = _names("--model", model) if model is not None else []
     if not session.check(models, protocol, session.options(data=data), device):
         raise typer.Exit(1)
 
@@ -213,7 +239,9 @@ def train(
     data: Annotated[
         str | None,
         typer.Option(
-            "--data", help="Folders, or names from `harness data list`; several with commas."
+            "--data",
+            help="A folder, or a name from `harness data list`; several with commas, without"
+            " blanks.",
         ),
     ] = None,
     out: Annotated[
@@ -238,14 +266,15 @@ def train(
     trainer = registry.load("trainers", "recipes")
     options = {"device": device, "precision": precision}
     flags = {"resume": resume, "tensorboard": tensorboard}
-    print(trainer(recipe, out, data=_parts(data), settings=setting or (), **options, **flags))
+    parts = _names("--data", data) if data is not None else []
+    say(trainer(recipe, out, data=parts, settings=setting or (), **options, **flags))
 
 
 @app.command()
 def recipes() -> None:
     """List the recipes that can be trained."""
     for name, about in registry.load("trainers", "listing")().items():
-        print(f"{name:24} {about}")
+        say(f"{name:24} {about}")
 
 
 @app.command()
@@ -254,7 +283,7 @@ def doctor() -> None:
     from harness import doctor
 
     for line in doctor.report():
-        print(line)
+        say(line)
 
 
 @data_app.command("build")
@@ -284,7 +313,7 @@ def data_list(
     from harness import datasets
 
     for line in datasets.about(name) if name else datasets.listing():
-        print(line)
+        say(line)
 
 
 @data_app.command("fetch")
@@ -301,7 +330,7 @@ def data_fetch(
     for one in [name] if from_file else [row.name for row in datasets.named(name)]:
         with download.bar(one) as progress:
             place = dataset_fetch.fetch(one, from_file or (), progress=progress)
-        print(place)
+        say(place)
 
 
 @data_app.command("verify")
@@ -312,10 +341,8 @@ def data_verify(name: Annotated[str, typer.Argument(help="A set that was fetched
     found = datasets.verify(name)
     for kind in ("missing", "changed", "extra"):
         for file in getattr(found, kind):
-            print(f"{kind:8} {file}")
-    print(
-        f"{found.files} files of {name}: {'they differ' if found else 'all as they were fetched'}"
-    )
+            say(f"{kind:8} {file}")
+    say(f"{found.files} files of {name}: {'they differ' if found else 'all as they were fetched'}")
     if found:
         raise typer.Exit(1)
 
@@ -331,7 +358,7 @@ def data_path(name: Annotated[str, typer.Argument(help="A set, or a family of se
             f"{name} is not here, or not whole: harness data fetch {name} gets it, or says what it"
             " lacks"
         )
-    print(place)
+    say(place)
 
 
 @weights_app.command("add")
@@ -343,7 +370,7 @@ def weights_add(
 
     known = published_weights.known().values()
     for file in files:
-        print(f"{weights.add(file, known).name} is here now")
+        say(f"{weights.add(file, known).name} is here now")
 
 
 @weights_app.command("fetch")
@@ -359,7 +386,7 @@ def weights_fetch(
             raise LookupError(registry.unknown("weights", name, known))
         with download.bar(name) as progress:
             published_weights.fetch(known[name], progress=progress)
-        print(f"{name} is here now")
+        say(f"{name} is here now")
 
 
 @weights_app.command("list")
@@ -369,11 +396,35 @@ def weights_list() -> None:
 
     for name, row in sorted(published_weights.known().items()):
         here = "here" if weights.is_here(row) else "not here"
-        print(f"{name:24} {here:9} {row.file}  {row.licence}")
+        say(f"{name:24} {here:9} {row.file}  {row.licence}")
 
 
-def _parts(text: str | None) -> list[str]:
-    return [part.strip() for part in text.split(",")] if text else []
+def _names(option: str, text: str) -> list[str]:
+    """The names of a list with commas.
+
+    Raises:
+        ValueError: if one is empty.
+    """
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise ValueError(f"{option} is {text!r}: a name is missing")
+    return names
+
+
+def _must_hold_lists_together(arguments: Sequence[str]) -> None:
+    """Refuse "a, b", which the shell hands on as two arguments.
+
+    Raises:
+        ValueError: if there is such a list; says how to write it.
+    """
+    for first, second in pairwise(arguments):
+        is_option = first.startswith("-") and "=" not in first
+        is_list = first.endswith(",") or (second.startswith(",") and not is_option)
+        if is_list and not second.startswith("-"):
+            raise ValueError(
+                f"{first!r} and {second!r} are two arguments: write a list without blanks, as in"
+                f" {first.removesuffix(',')},{second.removeprefix(',') or 'NAME'}"
+            )
 
 
 def _listed(kind: str) -> None:
@@ -382,7 +433,7 @@ def _listed(kind: str) -> None:
             source = registry.source(kind, name)
         except LookupError as error:  # two packages claim it
             source = f"! {error}"
-        print(f"{name:24} {source}")
+        say(f"{name:24} {source}")
 
 
 def _message(error: BaseException) -> str:

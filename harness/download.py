@@ -20,6 +20,7 @@ from typing import TypeVar
 
 from harness import atomic, web
 from harness.copies import HEAD, PAGE, PIECE, Copy, Refused, check, digest, impostor
+from harness.escape import visible
 from harness.web import Answer, Interrupted, Unreachable
 
 TRIES = 3  # connections in a row that bring no new byte, before a mirror is given up
@@ -97,7 +98,7 @@ def bar(what: str) -> Iterator[Progress]:
     from rich.console import Console
 
     columns = (
-        rich.TextColumn("{task.description}"),
+        rich.TextColumn("{task.description}", markup=False),
         rich.BarColumn(),
         rich.DownloadColumn(),
         rich.TransferSpeedColumn(),
@@ -107,7 +108,7 @@ def bar(what: str) -> Iterator[Progress]:
     with rich.Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as shown:
-        task = shown.add_task(what, total=None)
+        task = shown.add_task(visible(what), total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total)
 
 

@@ -1,6 +1,7 @@
 """The one pass: patches, then vectors, then scores."""
 
 import hashlib
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from importlib.metadata import version
@@ -9,11 +10,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from harness import vector_folder
+from harness import data_names, vector_folder
 from harness.cache import VectorCache
-from harness.distances import ANGLE
+from harness.distances import ANGLE, HAMMING
 from harness.errors import FAILURES
-from harness.results import Record, record, refused
+from harness.results import Record, record, refused, unknown_in_training
+from harness.row_counters import columns_that_count
 from harness.types import (
     Block,
     Dataset,
@@ -30,6 +32,8 @@ Model = Descriptor | VectorFolder
 Progress = Callable[[int], None]  # told how many patches more are done
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 BATCH = 512
 SIDES = (65, 64, 32)  # pixels: HPatches, PhotoTour, most networks
@@ -55,9 +59,18 @@ def evaluate(
     described: Descriptions | None = None
     left_out: list[str] = []
     probe = fingerprint(model)
+    names = data_names.known()
+    told: set[str] = set()
     for protocol in protocols:
         dataset = protocol.dataset
-        kept_from = refused(model, protocol)
+        kept_from = refused(model, protocol, names)
+        for name in {*unknown_in_training(model, protocol, names)} - told:
+            told.add(name)
+            log.warning(
+                "%s says that it was trained on %r, which no protocol knows, so tables mark it"
+                ' with "?"; %s',
+                model.name, name, names.hint(name),
+            )  # fmt: skip
         if protocol.distances is not None and model.distance.name not in protocol.distances:
             raise ValueError(
                 f"{protocol.name} takes vectors compared by {' or '.join(protocol.distances)};"
@@ -81,7 +94,7 @@ def evaluate(
         scores = protocol.score(replace(described, dataset=dataset))
         if kept_from:
             scores = _only(protocol.cells.keys() - set(kept_from), scores)
-        yield record(model, protocol, scores, probe, kept_from)
+        yield record(model, protocol, scores, probe, kept_from, names)
 
 
 def _only(cells: Set[str], scores: Scores) -> Scores:
@@ -116,17 +129,23 @@ def describe(
 
     Raises:
         ValueError: if the model gives another number, type or length of rows than it declares, or
-            a value that is not finite; names the model and the block.
+            a value that is not finite; names the model and the block. Also if a column of a folder
+            of vectors counts the rows of its files.
         RuntimeError: if the model fails; names both.
     """
     vectors = np.empty((len(dataset), model.width), model.distance.dtype)
     start = 0
+    of_blocks: dict[str, Vectors] = {}
     for block, rows in described_blocks(
         model, dataset, cache=cache, batch_size=batch_size, probe=probe, leave_out=leave_out
     ):
         vectors[start : start + block.size] = rows
+        if not _is_of(block, leave_out):
+            of_blocks[block.name] = vectors[start : start + block.size]
         start += block.size
         progress(block.size)
+    if isinstance(model, VectorFolder):
+        model.must_not_count_rows(of_blocks)
     return Descriptions(dataset, vectors, model.distance)
 
 
@@ -142,7 +161,7 @@ def described_blocks(
     """Each block of a data set with its vectors, checked; from the cache where it has them."""
     of_model = _origin(model, probe) if cache and isinstance(model, Descriptor) else {}
     for block in dataset.blocks:
-        if block.name.partition("/")[0] in leave_out:
+        if _is_of(block, leave_out):
             yield block, np.zeros((block.size, model.width), model.distance.dtype)
             continue
         if isinstance(model, VectorFolder):
@@ -159,11 +178,18 @@ def described_blocks(
         yield block, vectors
 
 
+def _is_of(block: Block, cells: Collection[str]) -> bool:
+    return block.name.partition("/")[0] in cells
+
+
 def fingerprint(model: Model) -> str:
     """SHA-256 over the vectors of some made-up patches: whatever changes them changes it.
 
     Names, code and weights that a model declares are not all that it may depend on: a plug-in
     reads files of its own. Empty where a model describes no patches of 65, 64 or 32 pixels.
+
+    Raises:
+        ValueError: if a number of the vectors counts the patches of the batch.
     """
     if isinstance(model, VectorFolder):
         return model.weights
@@ -174,6 +200,11 @@ def fingerprint(model: Model) -> str:
             vectors = _described(model, "made-up patches", patches, len(patches))
         except (ValueError, RuntimeError):
             continue
+        if model.distance is not HAMMING and (found := columns_that_count([vectors])):
+            raise ValueError(
+                f"{model.name} gives vectors of which column {found[0] + 1} counts the patches of a"
+                " batch, as the index of a pandas table does: leave it out"
+            )
         return hashlib.sha256(vectors.tobytes()).hexdigest()
     return ""
 

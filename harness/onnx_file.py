@@ -23,7 +23,7 @@ import numpy as np
 from harness import onnx_contents, onnx_runtime, registry
 from harness.code import code_sha256
 from harness.distances import DISTANCES, HAMMING, L2, Distance
-from harness.types import Descriptor, Patches, Vectors
+from harness.types import Descriptor, Patches, Vectors, is_text
 
 log = logging.getLogger(__name__)
 
@@ -54,12 +54,12 @@ def open_model(file: Path, *, device: str) -> Descriptor:
     distance = _distance(said, session, file)
     graph = _graph(session, file)
     return Descriptor(
-        name=PREFIX + said.get("name", file.stem),
+        name=PREFIX + (said.get("name", "").strip() or file.stem),
         describe=graph.describe,
         distance=distance,
         dim=_dim(said, graph, distance),
         trained_on=_trained_on(said, file),
-        licence=said.get("licence", "unknown"),
+        licence=said.get("licence", "").strip() or "unknown",
         weights=hashlib.sha256(contents).hexdigest(),
         code=code_sha256(__name__),
         libraries=("numpy", *sorted(set(packages_distributions()["onnxruntime"]))),
@@ -233,17 +233,23 @@ def _dim(said: Mapping[str, str], graph: _Graph, distance: Distance) -> int:
 
 
 def _trained_on(said: Mapping[str, str], file: Path) -> frozenset[str] | None:
+    """Names of training data; None where the metadata have none, or JSON's null."""
     text = said.get("trained_on", "").strip()
     if not text:
         return None
-    if not text.startswith("["):
-        return frozenset(name.strip() for name in text.split(",") if name.strip())
     try:
         names = json.loads(text)
     except (ValueError, RecursionError) as error:
+        if text.startswith(("[", "{", '"')):
+            raise ValueError(
+                f"{file}: trained_on is neither names nor a JSON list: {text:.80}"
+            ) from error
+        names = [name.strip() for name in text.split(",") if name.strip()]
+    if names is None:
+        return None
+    if not isinstance(names, list) or not all(map(is_text, names)):
         raise ValueError(
-            f"{file}: trained_on is neither names nor a JSON list: {text:.200}"
-        ) from error
-    if not all(isinstance(name, str) for name in names):
-        raise ValueError(f"{file}: trained_on is {text:.200}; a list of data names is wanted")
+            f"{file}: trained_on is {text:.80}; wanted are data names divided by commas, or a JSON"
+            ' list of them, ["phototour/liberty"], which is [] for a model that is not trained'
+        )
     return frozenset(names)

@@ -9,6 +9,7 @@ import torch
 
 from harness import home, onnx_check, onnx_export, onnx_file, plugins, registry, session
 from harness.cache import VectorCache
+from harness.escape import say
 from harness.evaluate import evaluate
 from harness.settings import Options
 from harness.types import Dataset, Descriptor, Patches, Protocol
@@ -53,8 +54,8 @@ def export(
         of_scales: Protocol = maker(data=calibration) if calibration else maker()
         for_scales = some_patches(of_scales.dataset, CALIBRATING)
     done = onnx_export.export(model, out, precision=precision, calibration=for_scales)
-    print(f"{out}  {done.size / 2**20:.2f} MiB  {precision}")
-    print(f"apart from torch by at most {done.apart.distance:.2g} ({done.apart.where})")
+    say(f"{out}  {done.size / 2**20:.2f} MiB  {precision}")
+    say(f"apart from torch by at most {done.apart.distance:.2g} ({done.apart.where})")
     file = onnx_file.open_model(out, device="cpu")
     _print_speeds(model, file)
     if scored:
@@ -81,7 +82,7 @@ def _print_speeds(model: Descriptor, file: Descriptor) -> None:
             network(torch.from_numpy(some))
 
     speeds = [_per_second(describe, patches) for describe in (by_torch, file.describe)]
-    print(f"{speeds[0]:,.0f} patches a second by torch, {speeds[1]:,.0f} by {file.provider}")
+    say(f"{speeds[0]:,.0f} patches a second by torch, {speeds[1]:,.0f} by {file.provider}")
 
 
 def _per_second(describe: Callable[[Patches], object], patches: Patches) -> float:
@@ -97,7 +98,7 @@ def _per_second(describe: Callable[[Patches], object], patches: Patches) -> floa
 def _print_values(model: Descriptor, file: Descriptor, dataset: Dataset) -> None:
     patches = some_patches(dataset, COMPARED)
     apart = onnx_check.apart_by(file.describe(patches), model.describe(patches), model.distance)
-    print(
+    say(
         f"on {len(patches)} patches of {dataset.name}: apart by {apart.mean():.2g} in the mean,"
         f" {apart.max():.2g} at most"
     )
@@ -113,4 +114,4 @@ def _print_scores(model: Descriptor, file: Descriptor, protocols: Sequence[Proto
         headline = before.protocol.headline  # left out where it was trained on what is tested
         for name in [headline] if headline in before.scores else before.scores:
             a, b = before.scores[name], after.scores[name]
-            print(f"{before.protocol.name}  {name}  {a:.5f} -> {b:.5f}  ({b - a:+.5f})")
+            say(f"{before.protocol.name}  {name}  {a:.5f} -> {b:.5f}  ({b - a:+.5f})")

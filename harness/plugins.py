@@ -156,9 +156,13 @@ def _is_own(value: object, module: ModuleType) -> bool:
 
 
 def _takes_patches(found: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(found).parameters.values()
+    except (ValueError, TypeError):  # written in C, without a signature: no maker is
+        return True
     return any(
         parameter.default is parameter.empty and parameter.name != "device"
-        for parameter in inspect.signature(found).parameters.values()
+        for parameter in parameters
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     )
 

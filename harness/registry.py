@@ -14,6 +14,7 @@ KINDS = (
     "builders",
     "weights",
     "datasets",
+    "data_names",
     "training",
     "trainers",
 )

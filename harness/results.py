@@ -8,9 +8,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
 
 from harness import atomic, folders
+from harness.data_names import DataNames
+from harness.distances import DISTANCES
 from harness.types import Protocol, Quantity, Scores
 
 if TYPE_CHECKING:
@@ -18,7 +27,11 @@ if TYPE_CHECKING:
 
 PUBLISHED = "published"  # below the results: what papers say, in forms of its own
 
+ROUNDED = 1e-9  # by which rounding may lead a fraction out of [0, 1], or out of its interval
+MOST = 2.0**53  # of a quantity: larger floats count no more one by one
+
 _Sha256 = Field(pattern="^[0-9a-f]{64}$")
+_Name = Field(min_length=1)
 
 
 class _Part(BaseModel):
@@ -28,9 +41,9 @@ class _Part(BaseModel):
 class ModelFacts(_Part):
     """What was judged."""
 
-    name: str
-    dim: int
-    distance: str
+    name: str = _Name
+    dim: int = Field(ge=1, le=2**31)
+    distance: str = Field(pattern=f"^({'|'.join(DISTANCES)})$")
     licence: str
     trained_on: list[str] | None  # None: nobody says on what
     weights: str | None = Field(pattern="^[0-9a-f]{64}$")
@@ -50,9 +63,9 @@ class ModelFacts(_Part):
 class ProtocolFacts(_Part):
     """By which definition."""
 
-    name: str
-    version: int
-    headline: str
+    name: str = _Name
+    version: int = Field(ge=1)
+    headline: str = _Name
     # Whose version, which stands in the environment, may change a score.
     libraries: list[str] = Field(default=[], exclude_if=lambda found: not found)
     # Of scores that are no fractions, by the last part of their names.
@@ -62,14 +75,23 @@ class ProtocolFacts(_Part):
 class DataFacts(_Part):
     """On which patches."""
 
-    name: str
+    name: str = _Name
     split: str
     sha256: str = _Sha256
-    patches: int
+    patches: int = Field(ge=0)
     complete: bool
     seen_in_training: bool
+    # Names of training data that nobody knew then: they may be those of these patches.
+    unknown_in_training: list[str] = Field(default=[], exclude_if=lambda found: not found)
     cells: list[str] = []  # parts of the data that are scored apart
     refused: list[str] = []  # those of them that the model was trained on: it has no score there
+
+    @model_validator(mode="after")
+    def _refused_are_cells(self) -> "DataFacts":
+        for cell in self.refused:
+            if cell not in self.cells:
+                raise ValueError(f"data.refused: {cell!r} is none of the cells")
+        return self
 
 
 class Environment(_Part):
@@ -81,7 +103,7 @@ class Environment(_Part):
     machine: str
     # sha256 of the model's vectors of some made-up patches, as `evaluate.fingerprint` has it. It
     # differs between processors that round differently.
-    fingerprint: str
+    fingerprint: str = Field(pattern="^([0-9a-f]{64})?$")
 
 
 class Record(_Part):
@@ -92,23 +114,58 @@ class Record(_Part):
     data: DataFacts
     model: ModelFacts
     environment: Environment
-    scores: dict[str, float]
+    scores: dict[str, float] = Field(min_length=1)
     intervals: dict[str, tuple[float, float]]
     scenes: dict[str, dict[str, float]]
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> "Record":
+        """Whether a protocol can have measured this: an edited record makes no table."""
+        for name, value in self.scores.items():
+            self._must_be_possible(name, value, f"scores.{name}")
+        for scene, values in self.scenes.items():
+            for name, value in values.items():
+                self._must_be_possible(name, value, f"scenes.{scene}.{name}")
+        for name, (low, high) in self.intervals.items():
+            field = f"intervals.{name}"
+            if name not in self.scores:
+                raise ValueError(f"{field}: there is no such score")
+            self._must_be_possible(name, low, f"{field}, lower end,")
+            self._must_be_possible(name, high, f"{field}, upper end,")
+            if low > high:
+                raise ValueError(f"{field} is {low:g} to {high:g}: its ends are exchanged")
+            # The interval of a quantity is of runs: their mean may lie beside it.
+            inside = low - ROUNDED <= self.scores[name] <= high + ROUNDED
+            if not inside and not self._is_quantity(name):
+                raise ValueError(
+                    f"{field} is {low:g} to {high:g}, and the score, {self.scores[name]:g}, is"
+                    " outside of it"
+                )
+        return self
+
+    def _is_quantity(self, name: str) -> bool:
+        return name.rpartition("/")[2] in self.protocol.quantities
+
+    def _must_be_possible(self, name: str, value: float, field: str) -> None:
+        if self._is_quantity(name):
+            if not 0 <= value <= MOST:
+                raise ValueError(f"{field} is {value:g}; a quantity is from 0 to {MOST:g}")
+        elif not -ROUNDED <= value <= 1 + ROUNDED:
+            raise ValueError(f"{field} is {value:g}; a fraction is from 0 to 1")
 
 
 class TrainedOnAll(ValueError):
     """A model was trained on everything that a protocol tests cell by cell."""
 
 
-def refused(model: "Model", protocol: Protocol) -> list[str]:
+def refused(model: "Model", protocol: Protocol, names: DataNames) -> list[str]:
     """The cells of a protocol that a model is not scored on, since it was trained on them.
 
     Raises:
         TrainedOnAll: if no cell is left.
     """
     trained_on = model.trained_on or frozenset()
-    seen = [cell for cell, sources in protocol.cells.items() if meet(trained_on, sources)]
+    seen = [cell for cell, sources in protocol.cells.items() if names.meet(trained_on, sources)]
     if seen and len(seen) == len(protocol.cells):
         raise TrainedOnAll(
             f"{model.name} was trained on {', '.join(sorted(trained_on))}, and"
@@ -119,7 +176,12 @@ def refused(model: "Model", protocol: Protocol) -> list[str]:
 
 
 def record(
-    model: "Model", protocol: Protocol, scores: Scores, fingerprint: str, kept_from: Sequence[str]
+    model: "Model",
+    protocol: Protocol,
+    scores: Scores,
+    fingerprint: str,
+    kept_from: Sequence[str],
+    names: DataNames,
 ) -> Record:
     """The record of one evaluation: the same run makes the same record.
 
@@ -129,8 +191,10 @@ def record(
         scores: what came of it.
         fingerprint: of the model's vectors, as `evaluate.fingerprint` has it.
         kept_from: cells that are not scored, as `refused` has them.
+        names: of data, as installed protocols know them.
     """
     dataset = protocol.dataset
+    trained_on = model.trained_on or frozenset()
     tested = [sources for cell, sources in protocol.cells.items() if cell not in kept_from]
     return Record(
         protocol=ProtocolFacts(
@@ -146,10 +210,10 @@ def record(
             sha256=dataset.sha256,
             patches=len(dataset),
             complete=dataset.complete,
-            seen_in_training=meet(
-                model.trained_on or frozenset(),
-                frozenset().union(*tested) if tested else dataset.sources,
+            seen_in_training=names.meet(
+                trained_on, frozenset().union(*tested) if tested else dataset.sources
             ),
+            unknown_in_training=unknown_in_training(model, protocol, names),
             cells=list(protocol.cells),
             refused=list(kept_from),
         ),
@@ -158,7 +222,9 @@ def record(
             dim=model.dim,
             distance=model.distance.name,
             licence=model.licence,
-            trained_on=None if model.trained_on is None else sorted(model.trained_on),
+            trained_on=None
+            if model.trained_on is None
+            else sorted({names.canonical(name) or name for name in trained_on}),
             weights=model.weights,
             revision=model.revision,
         ),
@@ -178,13 +244,10 @@ def record(
     )
 
 
-def meet(trained_on: frozenset[str], sources: frozenset[str]) -> bool:
-    """Whether training saw tested data: "hpatches" covers "hpatches/v_wall", and the reverse."""
-    return any(
-        a == b or a.startswith(f"{b}/") or b.startswith(f"{a}/")
-        for a in trained_on
-        for b in sources
-    )
+def unknown_in_training(model: "Model", protocol: Protocol, names: DataNames) -> list[str]:
+    """Names of a model's training data that nobody knows: they may stand for what is tested."""
+    sources = protocol.dataset.sources.union(*protocol.cells.values())
+    return names.unknown(model.trained_on or (), sources)
 
 
 def folder_of(root: Path, *parts: str) -> Path:
@@ -282,12 +345,18 @@ def load(root: Path) -> list[Record]:
 def read(file: Path) -> Record:
     """One record, its form checked."""
     try:
-        return Record.model_validate_json(file.read_bytes())
+        return Record.model_validate_json(file.read_bytes(), strict=True)
     except ValidationError as error:
-        where = "; ".join(
-            f"{'.'.join(map(str, e['loc'])) or 'file'}: {e['msg']}" for e in error.errors()[:3]
-        )
+        where = "; ".join(map(_fault, error.errors()[:3]))
         raise ValueError(
             f"{file} is not a record of this version ({where}):"
             " evaluate again, or move the file away"
         ) from error
+
+
+def _fault(error: ErrorDetails) -> str:
+    """What pydantic found, with the field; our own messages begin with it."""
+    ours = error["msg"].removeprefix("Value error, ")
+    if ours != error["msg"]:
+        return ours
+    return f"{'.'.join(map(str, error['loc'])) or 'file'}: {ours}"

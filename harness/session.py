@@ -20,6 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from harness import atomic, contracts, errors, home, plugins, registry, results
 from harness.cache import VectorCache
+from harness.escape import say, visible
 from harness.evaluate import BATCH, Model, describe, export_vectors
 from harness.evaluate import evaluate as run
 from harness.report import cross_scene, leaderboard
@@ -131,7 +132,7 @@ def show(
     file = out or Path(re.sub(r"[^\w.+-]", "_", "-".join([name, *of, model.name])) + ".png")
     with atomic.writing(file) as stream:
         stream.write(drawn)
-    print(file)
+    say(file)
 
 
 def check(models: Sequence[str], protocol: str | None, given: Options, device: str) -> bool:
@@ -149,21 +150,19 @@ def check(models: Sequence[str], protocol: str | None, given: Options, device: s
 
 
 def _told(subject: str, laws: Sequence[contracts.Law]) -> bool:
-    print(subject)
+    say(subject)
     for law in laws:
         detail = f": {law.detail}" if law.detail else ""
-        print(f"  {'kept  ' if law.passed else 'BROKEN'}  {law.name}{detail}")
+        say(f"  {'kept  ' if law.passed else 'BROKEN'}  {law.name}{detail}")
     return all(law.passed for law in laws)
 
 
 def make_leaderboards(folder: Path) -> None:
     """Make the tables below a folder of records again and print where they are."""
-    written = leaderboard.write(folder, {"cross_scene": cross_scene.texts_of})
+    written = leaderboard.write(folder, [leaderboard.KIND, cross_scene.KIND])
     for file in written:
-        print(file)
+        say(file)
     if not written:
-        if not results.load(folder):
-            raise FileNotFoundError(f"there is no record in {folder}; `harness eval` writes them")
         log.warning("every record in %s is of partial data, which enter no table", folder)
 
 
@@ -173,14 +172,15 @@ def build(form: str, images: Path, out: Path, given: Options) -> None:
     what = f"builder {form}"
     with errors.naming(what), _bar() as bar:
         wanted = accepted(maker, given, what)
-        task = bar.add_task(f"{form}: done", total=None)
+        task = bar.add_task(visible(f"{form}: done"), total=None)
 
         def advance(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
 
         told = "progress" in inspect.signature(maker).parameters
         report = maker(images, out, **wanted, **({"progress": advance} if told else {}))
-    print(report)
+    for line in str(report).splitlines():
+        say(line)
 
 
 def model_names(spec: str) -> list[str]:
@@ -191,7 +191,14 @@ def model_names(spec: str) -> list[str]:
 
 
 def protocol_names(name: str) -> list[str]:
-    """The protocol of this name, or all below it: "hpatches" stands for its three tasks."""
+    """The protocol of this name, or all below it: "hpatches" stands for its three tasks.
+
+    Raises:
+        LookupError: if there is none; says the nearest name.
+        ValueError: if these are several names.
+    """
+    if "," in name:
+        raise ValueError(f"--protocol takes one name, not {name!r}: give each in a run of its own")
     known = registry.names("protocols")
     below = [one for one in known if one.startswith(f"{name}/")]
     if name in known:
@@ -280,14 +287,14 @@ def _must_hold_records(folder: Path) -> None:
 def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """A bar on stderr, to be told how much more is done."""
     with _bar() as bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task(visible(what), total=total)
         yield lambda done: bar.advance(task, done)
 
 
 def _bar() -> Progress:
     """A bar on stderr with the time that is left."""
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
@@ -307,7 +314,7 @@ def _show(records: Sequence[Record]) -> None:
     console = Console()
     for board in complete:
         percent = "" if board.quantities else ", percent"
-        title = f"### {board.family} on {board.data}, split {board.split}{percent}\n\n"
+        title = f"### {leaderboard.heading(board)}{percent}\n\n"
         lines = leaderboard.headline_table(board)
         for table in cross_scene.tables(board):
             lines += ["", *cross_scene.table_lines(table)]
@@ -316,7 +323,7 @@ def _show(records: Sequence[Record]) -> None:
         if not record.data.complete:
             headline = record.protocol.headline
             score = record.scores.get(headline, float("nan"))  # where cells were refused
-            print(f"{record.model.name}  {headline} {score:.4f}  PARTIAL DATA")
+            say(f"{record.model.name}  {headline} {score:.4f}  PARTIAL DATA")
 
 
 def _run_facts(seconds: float) -> Mapping[str, object]:

@@ -1,6 +1,7 @@
 """The nouns of the project, as frozen data: Block, Dataset, Descriptor, Descriptions, Protocol."""
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,12 +10,37 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
-from harness.distances import Distance, Distances, ManyRows
+from harness.distances import DISTANCES, Distance, Distances, ManyRows
 from harness.distances import Rows as Rows
 from harness.distances import Vectors as Vectors
 
 Patches = UInt8[np.ndarray, "n height width"]
 """Grey patches exactly as the data set stores them: 8 bits, not resized, not normalised."""
+
+
+def is_text(value: object) -> bool:
+    """Whether something is a text that is not blank, and that a file can hold."""
+    if not isinstance(value, str) or not value.strip():
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, as JSON may have it
+        return False
+    return True
+
+
+def must_be_data_names(names: object, what: str) -> None:
+    """Refuse training data that are no set of names: a text would be taken letter by letter.
+
+    Raises:
+        TypeError: if they are not; `what` begins the message.
+    """
+    if not isinstance(names, frozenset) or not all(map(is_text, names)):
+        raise TypeError(
+            f"{what} is {names!r:.80}; a frozenset of data names is wanted, as"
+            ' frozenset({"phototour/liberty"}), empty where nothing was trained, or None where'
+            " nobody knows"
+        )
 
 
 @dataclass(frozen=True)
@@ -52,15 +78,24 @@ class Dataset:
         return hashlib.sha256("".join([*lines, self.truth]).encode()).hexdigest()
 
 
+SHA256 = "[0-9a-f]{64}"
+DIGITS = 15  # that every float has
+
+
 @dataclass(frozen=True, eq=False)
 class Descriptor:
-    """One entry of the zoo: how patches become vectors, and how vectors are compared."""
+    """One entry of the zoo: how patches become vectors, and how vectors are compared.
+
+    Raises:
+        TypeError, ValueError: if a field is not of its type, or can't be what it should be.
+    """
 
     name: str
     describe: Callable[[Patches], Vectors]  # any n, 0 included; any square patch
     distance: Distance
     dim: int  # numbers in a vector; bits where the distance takes packed bits
-    # Names of data: "phototour/liberty", "hpatches/v_wall". None: nobody says on what.
+    # Names of data, as `data_names` has them: "phototour/liberty", "hpatches/v_wall", "other/mine".
+    # None: nobody says on what.
     trained_on: frozenset[str] | None = frozenset()
     licence: str = "unknown"
     weights: str | None = None  # sha256 of the weights file
@@ -72,6 +107,34 @@ class Descriptor:
     provider: str = "cpu"  # what really computes: "cpu", "cuda", "CPUExecutionProvider"
     # Makes a torch module from uint8 patches [n, height, width] to vectors, for `harness export`.
     network: Callable[[], Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Check what plug-ins declare: records and tables rely on it."""
+        wrong = f"descriptor {self.name!r:.60}:"
+        for field_, wanted in (("name", "a name"), ("licence", "a text"), ("provider", "a text")):
+            if not is_text(getattr(self, field_)):
+                raise ValueError(f"{wrong} {field_} is {getattr(self, field_)!r:.60}; not {wanted}")
+        if self.distance not in DISTANCES.values():
+            known = ", ".join(DISTANCES)
+            raise ValueError(f"{wrong} distance is {self.distance!r:.60}, none of {known}")
+        if not isinstance(self.dim, int) or isinstance(self.dim, bool) or self.dim < 1:
+            raise ValueError(f"{wrong} dim is {self.dim!r:.60}; an integer above 0 is wanted")
+        if self.trained_on is not None:
+            must_be_data_names(self.trained_on, f"{wrong} trained_on")
+        if self.weights is not None and not (
+            isinstance(self.weights, str) and re.fullmatch(SHA256, self.weights)
+        ):
+            raise ValueError(
+                f"{wrong} weights is {self.weights!r:.80}; a sha256 is wanted: 64 hexadecimal"
+                " digits, or None"
+            )
+        if not isinstance(self.code, str):
+            raise TypeError(f"{wrong} code is {self.code!r:.60}; a text is wanted")
+        if not isinstance(self.libraries, tuple) or not all(map(is_text, self.libraries)):
+            raise TypeError(
+                f"{wrong} libraries is {self.libraries!r:.60}; a tuple of the names of"
+                ' distributions is wanted, as ("numpy",)'
+            )
 
     @property
     def width(self) -> int:
@@ -98,6 +161,11 @@ class Quantity:
 
     decimals: int  # that tables show
     lower_is_better: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no table can show."""
+        if not 0 <= self.decimals <= DIGITS:
+            raise ValueError(f"decimals is {self.decimals}; 0 to {DIGITS} are wanted")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ before its name, so that no record of another model is taken for the folder's.
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,12 @@ from jaxtyping import Float32, UInt8
 
 from harness import atomic, folders, texts
 from harness.distances import DISTANCES, HAMMING, L2, Distance
-from harness.types import Block, Descriptor, Vectors
+from harness.row_counters import columns_that_count
+from harness.types import Block, Descriptor, Vectors, is_text
 
 ABOUT = "descriptor.json"
 PREFIX = "csv:"
+PLAIN = "pandas writes vectors alone by to_csv(file, header=False, index=False)"
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,10 @@ class VectorFolder:
         """Columns of the array of its vectors."""
         return self.distance.columns(self.dim)
 
+    def file(self, block: str) -> Path:
+        """The file of a block of this name, whether it is there or not."""
+        return folders.at(self.root, f"{block}.csv")
+
     def read(self, block: Block) -> Vectors:
         """The vectors of one block, in its order.
 
@@ -52,7 +58,7 @@ class VectorFolder:
             ValueError: if the file has not a finite number (0 or 1, for bits) in every cell, or
                 not a row for each patch; names the file, and the line where there is one.
         """
-        file = folders.at(self.root, f"{block.name}.csv")
+        file = self.file(block.name)
         if not file.is_file():
             raise FileNotFoundError(
                 f"{self.name} has no vectors for {block.name}: no file {file}; a file is wanted for"
@@ -62,9 +68,31 @@ class VectorFolder:
         if len(numbers) != block.size:
             raise ValueError(
                 f"{file} has {len(numbers)} rows, but {block.name} has {block.size} patches and"
-                " each wants one: write the file again from these patches"
+                f" each wants one: {_why_rows_differ(numbers, block.size)}"
             )
         return np.packbits(numbers != 0, axis=1) if self.distance is HAMMING else numbers
+
+    def must_not_count_rows(self, blocks: Mapping[str, Vectors]) -> None:
+        """Refuse vectors of which a column counts the rows of every file.
+
+        Args:
+            blocks: by the name of each block, what `read` gave for it.
+
+        Raises:
+            ValueError: if there is such a column; names it, and a file.
+        """
+        bits = self.distance is HAMMING
+        parts = (
+            np.unpackbits(vectors, axis=1, count=self.dim) if bits else vectors
+            for vectors in blocks.values()
+        )
+        if found := columns_that_count(parts):
+            largest = max(blocks, key=lambda name: len(blocks[name]))
+            raise ValueError(
+                f"{self.file(largest)}: column {found[0] + 1} is the number of the row (shifted or"
+                f" scaled), as in all {len(blocks)} files that were read. An index is no part of a"
+                f" vector: write the files without it; {PLAIN}"
+            )
 
 
 def open_folder(root: Path) -> VectorFolder:
@@ -155,11 +183,11 @@ def _about(file: Path) -> dict[str, Any]:
             raise ValueError(f"{file}: unknown key {key!r}; known: {', '.join(wanted)}")
         if key == "trained_on":
             names = [] if value is None else value
-            good = isinstance(names, list) and all(isinstance(name, str) for name in names)
+            good = isinstance(names, list) and all(map(is_text, names))
         else:
-            good = isinstance(value, str) and value != ""
+            good = is_text(value)
         if not good or (key == "distance" and value not in DISTANCES):
-            raise ValueError(f"{file}: {key} is {value!r}; wanted is {wanted[key]}")
+            raise ValueError(f"{file}: {key} is {value!r:.80}; wanted is {wanted[key]}")
     return about
 
 
@@ -225,12 +253,25 @@ def _numbers(file: Path, dim: int, *, bits: bool) -> Float32[np.ndarray, "n dim"
     numbers = np.ascontiguousarray(table.to_numpy())
     good = (numbers == 0) | (numbers == 1) if bits else np.isfinite(numbers)
     if not good.all():
-        raise ValueError(f"{file}: {_first_fault(file, delimiter, dim, bits)}")
+        fault = _first_fault(file, delimiter, dim, bits)
+        odd = np.flatnonzero(~good.all(axis=0))
+        steps = np.diff(numbers[:, odd], axis=0)
+        if bits and len(steps) > 1 and (counts := (steps == steps[0]).all(axis=0)).any():
+            fault = f"{fault}: column {odd[counts][0] + 1} counts the rows; {PLAIN}"
+        raise ValueError(f"{file}: {fault}")
     return numbers
 
 
+def _why_rows_differ(numbers: Float32[np.ndarray, "n dim"], patches: int) -> str:
+    """What to do about a file that has too many or too few rows."""
+    header = np.arange(numbers.shape[1])
+    if len(numbers) == patches + 1 and any(np.array_equal(numbers[0], header + k) for k in (0, 1)):
+        return f"its first line is a header, which counts the columns; {PLAIN}"
+    return "write the file again from these patches"
+
+
 def _first_fault(file: Path, delimiter: str, dim: int, bits: bool) -> str | None:
-    """Where a file goes wrong, read slowly: the fast reader does not say."""
+    """Locate the first malformed cell of a file; pandas does not report it."""
     with file.open(encoding="utf-8-sig", errors="replace") as stream:
         for number, line in enumerate(stream, 1):
             cells = line.strip().split(delimiter)
@@ -243,6 +284,7 @@ def _first_fault(file: Path, delimiter: str, dim: int, bits: bool) -> str | None
                     return (
                         f"line {number}, column {column} holds {cell.strip()!r:.40}; wanted is"
                         f" {'0 or 1' if bits else 'a finite number'}, and no header line"
+                        f"{f'; {PLAIN}' if number == 1 else ''}"
                     )
     return None
 

@@ -355,6 +355,51 @@ def test_vectors_are_written_of_one_model_at_a_time(run, small, tmp_path, model)
     assert "vectors of one model are written at a time" in err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "written"),
+    [
+        (["eval", "--model", "pixels,", "sift", "--protocol", "hpatches"], "pixels,sift"),
+        (["eval", "--model", "pixels", ",sift", "--protocol", "hpatches"], "pixels,sift"),
+        (["eval", "--model", "pixels", ",", "sift"], "pixels,NAME"),
+        (["eval", "--model=pixels,", "sift", "--protocol", "hpatches"], "--model=pixels,sift"),
+        (["eval", "--model", "sift", "--protocol", "hpatches,", "eth"], "hpatches,eth"),
+        (["check", "--model", "pixels,", "sift"], "pixels,sift"),
+        (["train", "--recipe", "hardnet", "--data", "one,", "two"], "one,two"),
+    ],
+)
+def test_a_list_with_blanks_is_told_how_to_be_written(run, arguments, written):
+    status, out, err = run(*arguments)
+    assert (status, out) == (2, "")
+    assert f"write a list without blanks, as in {written}\n" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["eval", "--model", "pixels,", "--protocol", "hpatches"], "--model is 'pixels,': a name"),
+        (["eval", "--model", "", "--protocol", "hpatches"], "--model is '': a name is missing"),
+        (["check", "--model", ",pixels"], "--model is ',pixels': a name is missing"),
+        (["describe", "--model", "a,,b", "--protocol", "eth", "--out", "x"], "a name is missing"),
+        (["train", "--recipe", "hardnet", "--data", "a,"], "--data is 'a,': a name is missing"),
+        (["eval", "--model", "sift", "--protocol", "hpatches,eth"], "takes one name, not"),
+    ],
+)
+def test_a_list_that_lacks_a_name_or_may_be_none_is_refused(run, arguments, message):
+    status, out, err = run(*arguments)
+    assert (status, out) == (2, "")
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("command", "several"),
+    [("eval", True), ("describe", False), ("show", False), ("export", False), ("train", True)],
+)
+def test_help_says_several_only_where_several_are_taken(run, command, several):
+    _, out, _ = run(command, "--help")
+    said = " ".join(out.split())
+    assert ("several with commas" in said) is several
+
+
 def test_partial_data_can_be_described(run, tmp_path):
     small = write_set(tmp_path / "small", {"v_one": 7}, splits=SPLITS)
     assert describe(run, small, tmp_path / "out")[0] == 2

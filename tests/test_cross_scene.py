@@ -54,7 +54,7 @@ def changed(record, part, **fields):
 
 
 def write(root):
-    return leaderboard.write(root, {"cross_scene": cross_scene.texts_of})
+    return leaderboard.write(root, [leaderboard.KIND, cross_scene.KIND])
 
 
 def values(row):
@@ -338,7 +338,7 @@ def test_what_nobody_says_is_not_said_to_be_none(tmp_path):
     page = cross_scene.to_markdown(board, found)
     assert "| secret ? | 8 |" in page
     assert "| sift | 8 |" in page
-    assert "\n\n? nobody says what it was trained on." in page
+    assert "\n\n? nobody says what it was trained on, or by a name" in page
     rows = list(csv.DictReader(io.StringIO(cross_scene.to_csv(found))))
     assert {(row["row"], row["train"]) for row in rows} == {("secret", "?"), ("sift", "")}
     (board,) = leaderboard.boards(records[1:])
@@ -419,10 +419,12 @@ def test_a_family_that_mixes_does_not_stop_the_leaderboard(tmp_path):
 
 def test_tables_without_records_are_removed(tmp_path):
     file = results.save(tmp_path, measured("sift"))
-    assert len(write(tmp_path)) == 4
+    other = replace(toy_cells(), dataset=replace(toy_cells().dataset, name="other"))
+    results.save(tmp_path, measured("sift", protocol=other))
+    assert len(write(tmp_path)) == 8
     file.unlink()
-    assert write(tmp_path) == []
-    assert not list(tmp_path.rglob("cross_scene.*"))
+    assert len(write(tmp_path)) == 4
+    assert len(list(tmp_path.rglob("cross_scene.*"))) == 2
 
 
 def test_files_stand_beside_the_leaderboard_and_are_the_same_again(tmp_path):
@@ -469,3 +471,14 @@ def test_the_leaderboard_breaks_scores_of_scenes_down_by_metric():
     page = leaderboard.to_markdown(board)
     assert "## fpr95\n\n| model | dim | lib/fpr95 | nd/fpr95 | yos/fpr95 |" in page
     assert f"| net.nd | 8 | 10.00 [5.0, 20.0] | {MISSING} | 30.00 |" in page
+
+
+def test_a_model_of_partly_unknown_training_stands_for_no_scene():
+    dataset = toy_cells()
+    model = toy_descriptor("net.lib", trained_on=frozenset({"Field/LIB", "feild/nd"}))
+    (record,) = evaluate(model, [dataset])
+    assert record.data.refused == ["lib"]
+    found = table(record)
+    assert [row.name for row in found.others] == ["net.lib"]
+    assert found.others[0].mark == "?"
+    assert found.others[0].cells[1].train == "lib+?"

@@ -198,3 +198,12 @@ def test_progress_tells_of_every_patch():
     told = []
     describe(toy_descriptor(), toy_dataset(), progress=told.append)
     assert sum(told) == 2 * POINTS
+
+
+def test_a_model_whose_vectors_count_the_patches_is_refused():
+    def counted(patches):
+        rows = patches.reshape(len(patches), -1)[:, :7].astype(np.float32)
+        return np.column_stack([np.arange(len(patches), dtype=np.float32), rows])
+
+    with pytest.raises(ValueError, match="mean gives vectors of which column 1 counts the patches"):
+        list(evaluate(toy_descriptor(describe=counted), [toy_protocol()]))

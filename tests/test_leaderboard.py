@@ -7,7 +7,7 @@ from toy import toy_dataset, toy_descriptor, toy_protocol
 
 from harness import Quantity, results
 from harness.evaluate import evaluate
-from harness.report import leaderboard
+from harness.report import cross_scene, leaderboard
 from harness.report.leaderboard import MISSING
 
 
@@ -136,26 +136,65 @@ def test_a_board_that_mixes_does_not_stop_the_others(tmp_path):
 
 def test_a_board_without_records_is_removed(tmp_path):
     (record,) = measured("a")
+    (other,) = measured("b", dataset=toy_dataset(name="other"))
     file = results.save(tmp_path, record)
+    results.save(tmp_path, other)
     leaderboard.write(tmp_path)
     file.unlink()
-    assert leaderboard.write(tmp_path) == []
-    assert not list(tmp_path.rglob("leaderboard.*"))
+    written = leaderboard.write(tmp_path)
+    assert [one.parts[-3] for one in written] == ["other", "other"]
+    assert sorted(tmp_path.rglob("leaderboard.*")) == sorted(written)
 
 
-def test_no_file_of_others_is_removed(tmp_path):
-    places = (
-        "leaderboard.py",
-        "a/leaderboard.md",
-        "a/b/c/leaderboard.py",
-        "a/b/c/d/leaderboard.md",
-    )
-    places += ("published/b/c/leaderboard.csv", "a/b/c/leaderboard.csv/kept.txt")
-    for place in places:
+OTHERS = {
+    "leaderboard.py": "mine",
+    "a/leaderboard.md": "mine",
+    "a/b/c/leaderboard.py": "mine",
+    "a/b/c/leaderboard.md": "# My results\n",
+    "a/b/c/leaderboard.csv": "model,dim\nx,1\n",
+    "a/b/c/cross_scene.csv": "",
+    "a/b/c/d/leaderboard.md": "mine",
+    "a/b/d/leaderboard.md": "# a on b, split c\n",  # copied from elsewhere
+    "published/b/c/leaderboard.csv": ",".join(leaderboard.FACTS),
+    "a/b/e/leaderboard.csv/kept.txt": "mine",
+}
+
+
+@pytest.mark.parametrize("with_records", [True, False])
+def test_no_file_of_others_is_removed(tmp_path, with_records):
+    for place, text in OTHERS.items():
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / place).write_text("mine")
-    assert leaderboard.write(tmp_path) == []
-    assert all((tmp_path / place).read_text() == "mine" for place in places)
+        (tmp_path / place).write_text(text)
+    kinds = [leaderboard.KIND, cross_scene.KIND]
+    if with_records:
+        (record,) = measured("a")
+        results.save(tmp_path, record)
+        assert len(leaderboard.write(tmp_path, kinds)) == 2
+    else:
+        with pytest.raises(FileNotFoundError, match="no record in"):
+            leaderboard.write(tmp_path, kinds)
+    assert all((tmp_path / place).read_text() == text for place, text in OTHERS.items())
+
+
+def test_where_there_is_no_record_no_table_is_removed(tmp_path):
+    (record,) = measured("a")
+    file = results.save(tmp_path, record)
+    tables = {one: one.read_bytes() for one in leaderboard.write(tmp_path)}
+    file.unlink()
+    with pytest.raises(FileNotFoundError, match="no record in"):
+        leaderboard.write(tmp_path)
+    assert all(one.read_bytes() == contents for one, contents in tables.items())
+
+
+def test_a_file_of_others_in_the_place_of_a_table_stays_and_is_named(tmp_path):
+    (record,) = measured("a")
+    folder = tmp_path / "toy/toy-data/all"
+    results.save(tmp_path, record)
+    (folder / "leaderboard.md").write_text("# Notes\n")
+    with pytest.raises(ValueError, match=r"leaderboard\.md is no table that the harness wrote"):
+        leaderboard.write(tmp_path)
+    assert (folder / "leaderboard.md").read_text() == "# Notes\n"
+    assert (folder / "leaderboard.csv").is_file()
 
 
 @pytest.mark.parametrize(
@@ -197,7 +236,7 @@ def test_names_of_data_and_splits_may_have_signs(tmp_path):
 def test_percent_stands_only_in_the_table_to_read():
     one = board(*measured(score=0.123456789))
     assert cells(one)[0]["verification/ap"] == "0.123456789"
-    assert "12.35 [25.0, 75.0]" in leaderboard.to_markdown(one)
+    assert "12.35 [25.0, 100.0]" in leaderboard.to_markdown(one)
 
 
 def counted(name, **scores):

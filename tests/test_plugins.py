@@ -391,7 +391,12 @@ def test_an_onnx_file_without_metadata_bears_the_name_of_the_file(tmp_path):
 
 @pytest.mark.parametrize(
     ("said", "known"),
-    [({}, None), ({"trained_on": ""}, None), ({"trained_on": "[]"}, frozenset())],
+    [
+        ({}, None),
+        ({"trained_on": ""}, None),
+        ({"trained_on": "null"}, None),
+        ({"trained_on": "[]"}, frozenset()),
+    ],
 )
 def test_silence_of_an_onnx_file_about_training_is_not_taken_for_none(tmp_path, said, known):
     assert plugins.model(str(graph(tmp_path, **said))).trained_on == known
@@ -444,7 +449,14 @@ BAD_GRAPHS = {
     "no dim": ({"dim": "many"}, "its metadata say dim=many"),
     "no distance": ({"distance": "l1"}, "no distance named 'l1'"),
     "bits of floats": ({"distance": "hamming"}, "metadata say distance=hamming, which takes uint8"),
-    "odd list": ({"trained_on": "[1]"}, "a list of data names is wanted"),
+    "odd list": ({"trained_on": "[1]"}, r"trained_on is \[1\]; wanted are data names"),
+    "list with null": ({"trained_on": "[null]"}, "wanted are data names"),
+    "list with a blank": ({"trained_on": '["hpatches", " "]'}, "wanted are data names"),
+    "object": ({"trained_on": '{"data": "hpatches"}'}, "wanted are data names"),
+    "quoted text": ({"trained_on": '"hpatches"'}, 'trained_on is "hpatches"; wanted are data'),
+    "number": ({"trained_on": "3"}, "wanted are data names"),
+    "true": ({"trained_on": "true"}, "wanted are data names"),
+    "deep list": ({"trained_on": "[" * 100_000}, "neither names nor a JSON list"),
     "broken list": ({"trained_on": "[a"}, "neither names nor a JSON list"),
 }
 

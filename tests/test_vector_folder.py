@@ -4,13 +4,15 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from harness import Block, vector_folder
+from harness import Block, Dataset, vector_folder
 from harness.distances import ANGLE, DISTANCES, HAMMING, L2
+from harness.evaluate import describe
 from harness.vector_folder import VectorFolder, open_folder, write
 
 
@@ -202,7 +204,9 @@ def test_a_description_that_is_not_understood_is_refused(tmp_path, about, messag
         open_folder(folder_of(tmp_path, "1,2\n", **about))
 
 
-@pytest.mark.parametrize(("text", "message"), [("{", "is not JSON"), ("[1]", r"holds \[1\]")])
+@pytest.mark.parametrize(
+    ("text", "message"), [("{", "is not JSON that can be read"), ("[1]", r"holds \[1\]")]
+)
 def test_a_description_must_be_a_json_object(tmp_path, text, message):
     root = folder_of(tmp_path, "1,2\n")
     (root / "descriptor.json").write_text(text)
@@ -265,3 +269,112 @@ def test_official_descriptor_files_survive_reading_and_writing(
     write(tmp_path, "v_graffiti/ref", folder.read(block("v_graffiti/ref", 100)), distance, dim=dim)
     written = (tmp_path / "v_graffiti" / "ref.csv").read_text()
     assert written == (official / "v_graffiti" / "ref.csv").read_text()
+
+
+def many(tmp_path, sizes, column, *, at=0, form="%.9g", divider=",", distance=None):
+    """A folder of random vectors with one more column; its files, and a data set of them."""
+    rng = np.random.default_rng(0)
+    root, blocks, row = tmp_path / "mine", [], 0
+    for k, n in enumerate(sizes):
+        vectors = rng.integers(0, 2, (n, 8)) if distance else rng.standard_normal((n, 8))
+        numbers = np.array([column(i, row + i, k) for i in range(n)], float)
+        lines = [
+            divider.join(form % cell for cell in cells)
+            for cells in np.insert(vectors, at, numbers, axis=1)
+        ]
+        file = root / f"v_{k}" / "e1.csv"
+        file.parent.mkdir(parents=True)
+        file.write_text("".join(f"{line}\n" for line in lines))
+        blocks.append(block(f"v_{k}/e1", n))
+        row += n
+    if distance:
+        (root / "descriptor.json").write_text(json.dumps({"distance": distance}))
+    rows = np.arange(row)
+    return open_folder(root), Dataset("toy", "all", tuple(blocks), rows, rows)
+
+
+COUNTERS = {
+    "from 0": lambda i, through, k: i,
+    "from 1": lambda i, through, k: i + 1,
+    "through all files": lambda i, through, k: through,
+    "shifted in each file": lambda i, through, k: i + [5, 93, 17, 40, 2, 8, 61][k % 7],
+    "scaled": lambda i, through, k: 0.001 * i,
+    "backwards": lambda i, through, k: 7 - 2.5 * i,
+    "scaled in each file": lambda i, through, k: (k + 1) * i,
+}
+
+
+@pytest.mark.parametrize("counter", COUNTERS.values(), ids=COUNTERS.keys())
+@pytest.mark.parametrize(
+    "form", [{}, {"at": 8}, {"at": 3, "divider": ";"}, {"form": "%.18e"}, {"form": "%10.5f"}]
+)
+def test_a_column_that_counts_the_rows_of_every_file_is_refused_by_name(tmp_path, counter, form):
+    folder, dataset = many(tmp_path, [7, 5, 0, 1, 9], counter, **form)
+    column = form.get("at", 0) + 1
+    with pytest.raises(ValueError, match=rf"v_4.e1\.csv: column {column} is the number of the row"):
+        describe(folder, dataset)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "counter"),
+    [
+        ([2] * 8, "from 0"), ([2] * 8, "through all files"), ([2] * 8, "shifted in each file"),
+        ([1] * 12, "through all files"), ([1, 2] * 6, "from 1"), ([3] * 4, "scaled in each file"),
+        ([12], "from 0"),
+    ],
+)  # fmt: skip
+def test_files_of_one_or_two_rows_decide_together(tmp_path, sizes, counter):
+    folder, dataset = many(tmp_path, sizes, COUNTERS[counter])
+    with pytest.raises(ValueError, match="column 1 is the number of the row"):
+        describe(folder, dataset)
+
+
+@pytest.mark.parametrize("sizes", [[1], [2], [3], [2, 2], [1] * 8, [7, 5, 0, 1, 9]])
+def test_few_rows_or_a_column_that_counts_in_one_file_only_prove_nothing(tmp_path, sizes):
+    folder, dataset = many(tmp_path, sizes, lambda i, through, k: i if k == 0 else (i * i) % 5)
+    assert describe(folder, dataset).vectors.shape == (sum(sizes), 9)
+
+
+def test_a_constant_column_is_no_counter(tmp_path):
+    folder, dataset = many(tmp_path, [7, 5], lambda i, through, k: 3)
+    assert describe(folder, dataset).vectors.shape == (12, 9)
+
+
+def test_cells_that_are_left_out_do_not_hide_a_counter(tmp_path):
+    folder, dataset = many(tmp_path, [9, 9], COUNTERS["from 0"])
+    with pytest.raises(ValueError, match=r"v_1.e1\.csv: column 1 is the number of the row"):
+        describe(folder, dataset, leave_out=["v_0"])
+
+
+def test_bits_beside_a_column_that_counts_are_refused_by_name(tmp_path):
+    folder, dataset = many(tmp_path, [7, 5], COUNTERS["from 0"], distance="hamming")
+    with pytest.raises(ValueError, match=r"v_0.e1\.csv: line 3, .*: column 1 counts the rows"):
+        describe(folder, dataset)
+
+
+def test_bits_of_many_files_of_two_rows_may_count_too(tmp_path):
+    folder, dataset = many(tmp_path, [2] * 20, COUNTERS["from 0"], distance="hamming")
+    with pytest.raises(ValueError, match="column 1 is the number of the row"):
+        describe(folder, dataset)
+
+
+@pytest.mark.parametrize("options", [{}, {"index": False}, {"sep": ";"}, {"index_label": "row"}])
+def test_what_pandas_writes_by_default_is_told_how_to_be_written(tmp_path, options):
+    vectors = pd.DataFrame(np.random.default_rng(0).standard_normal((4, 3)))
+    text = vectors.to_csv(**options)
+    with pytest.raises(ValueError, match=r"e1\.csv.*header.*to_csv\(file, header=False, index=Fal"):
+        read(tmp_path, text, 4)
+
+
+def test_a_description_nested_too_deeply_is_named(tmp_path):
+    root = folder_of(tmp_path, "1,2\n")
+    (root / "descriptor.json").write_text("[" * 100_000)
+    with pytest.raises(ValueError, match=r"descriptor\.json is not JSON that can be read"):
+        open_folder(root)
+
+
+def test_numbers_of_twenty_digits_are_read(tmp_path):
+    found = read(tmp_path, "12345678901234567890,1\n-98765432109876543210,2\n", 2)
+    np.testing.assert_array_equal(
+        found[:, 0], np.float32([12345678901234567890, -98765432109876543210])
+    )

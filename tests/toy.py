@@ -41,7 +41,7 @@ def toy_protocol(task="verification", dataset=None, version=1):
         return Scores(
             {f"{task}/ap": float(average_precision(ranking))},
             {"scene": {f"{task}/ap": 0.5}},
-            {f"{task}/ap": (0.25, 0.75)},
+            {f"{task}/ap": (0.25, 1.0)},
         )
 
     return Protocol(f"toy/{task}", version, dataset or toy_dataset(), score, f"{task}/ap")

@@ -9,18 +9,33 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.escape import csv_cell, markdown
 from harness.metrics import lower_is_better
-from harness.report.leaderboard import MISSING, UNKNOWN, Board, Texts, footnotes, mark, must_agree
+from harness.report.leaderboard import (
+    MISSING,
+    UNKNOWN,
+    Board,
+    Kind,
+    Texts,
+    footnotes,
+    heading,
+    is_unknown,
+    mark,
+    must_agree,
+)
 from harness.results import Record
 
 MEAN = "mean"
+HEAD = ("protocol", "metric", "row", "dim", "train", "test", "model", "value", "low", "high")
 
 
 @dataclass(frozen=True)
 class Cell:
     """One score: trained on the first, tested on the second."""
 
-    train: str  # "" where the model saw no scene, "liberty+notredame" where two; UNKNOWN
+    # "" where the model saw no scene, "liberty+notredame" where two; ends with UNKNOWN where the
+    # model may have seen others.
+    train: str
     test: str
     model: str
     value: float
@@ -65,6 +80,9 @@ def texts_of(board: Board) -> Texts:
     return {".csv": to_csv(found), ".md": to_markdown(board, found)} if found else {}
 
 
+KIND = Kind("cross_scene", texts_of, ",".join(HEAD))
+
+
 def tables(board: Board) -> list[Table]:
     """A table for each protocol of a board that has cells.
 
@@ -81,7 +99,7 @@ def tables(board: Board) -> list[Table]:
         here: list[Record] = []
         elsewhere: list[Record] = []
         for one in groups[name]:
-            is_foreign = len(_learned(one)) == 1 and _family(one) not in at_home
+            is_foreign = _learned_one(one) and _family(one) not in at_home
             (elsewhere if is_foreign else here).append(one)
         found += [_table(part) for part in (here, elsewhere) if part]
     return found
@@ -91,8 +109,7 @@ def to_csv(found: Sequence[Table]) -> str:
     """Full precision, one line a cell; a mean is a cell tested on "mean"."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
-    head = ("protocol", "metric", "row", "dim", "train", "test", "model", "value", "low", "high")
-    lines.writerow(head)
+    lines.writerow(HEAD)
     for table in found:
         for rows, pairs in (
             (table.families, table.pairs),
@@ -107,13 +124,14 @@ def to_csv(found: Sequence[Table]) -> str:
                     else:
                         ends = map(repr, cell.interval) if cell.interval else (MISSING, MISSING)
                         values = (cell.train, test, cell.model, repr(cell.value), *ends)
-                    lines.writerow([*known, *values])
+                    texts, numbers = (*known, *values[:3]), values[3:]
+                    lines.writerow([*map(csv_cell, texts), *numbers])
     return out.getvalue()
 
 
 def to_markdown(board: Board, found: Sequence[Table]) -> str:
     """A page to read, in percent."""
-    lines = [f"# {board.family} on {board.data}, split {board.split}: across scenes", ""]
+    lines = [f"# {heading(board)}: across scenes", ""]
     lines += [
         "First, families: their models were trained on one of the scenes each, and tested on the"
         " others. Then models that were trained on none of them, or on several. Families that were"
@@ -125,7 +143,8 @@ def to_markdown(board: Board, found: Sequence[Table]) -> str:
     ]
     for table in found:
         where = "" if set(table.learned) & set(table.scenes) else ", trained elsewhere"
-        lines += ["", f"## {table.protocol}: {table.metric}{where}", "", *table_lines(table)]
+        title = f"{markdown(table.protocol)}: {markdown(table.metric)}{where}"
+        lines += ["", f"## {title}", "", *table_lines(table)]
     return "\n".join([*lines, ""])
 
 
@@ -142,11 +161,11 @@ def table_lines(table: Table) -> Iterator[str]:
 
 
 def _lines(title: str, heads: Sequence[str], rows: Sequence[Row]) -> Iterator[str]:
-    yield f"| {title} | dim | {' | '.join(heads)} | {MEAN} |"
+    yield f"| {title} | dim | {' | '.join(map(markdown, heads))} | {MEAN} |"
     yield "|---" * 2 + "|---:" * (len(heads) + 1) + "|"
     for row in rows:
         cells = " | ".join(map(_text, (*row.cells, row.mean)))
-        name = f"{row.name} {row.mark}".strip()
+        name = f"{markdown(row.name)} {row.mark}".strip()
         yield f"| {name} | {row.dim} | {cells} |"
 
 
@@ -168,7 +187,7 @@ def _table(records: Sequence[Record]) -> Table:
     families: dict[str, list[Record]] = defaultdict(list)
     others = []
     for record in records:
-        if len(_learned(record)) == 1:
+        if _learned_one(record):
             families[_family(record)].append(record)
         else:
             cells = tuple(_cell(record, scene, metric) for scene in scenes)
@@ -225,6 +244,11 @@ def _learned(record: Record) -> list[str]:
     return list(dict.fromkeys([*refused, *scenes] if len(scenes) > len(refused) else refused))
 
 
+def _learned_one(record: Record) -> bool:
+    """Whether a model stands for one scene in a row of its family."""
+    return len(_learned(record)) == 1 and not is_unknown(record)
+
+
 def _family(record: Record) -> str:
     """What models share that differ in their training: "net", "net.*-v2" of "net.liberty-v2"."""
     family, dot, tag = record.model.name.partition(".")
@@ -238,7 +262,7 @@ def _cell(record: Record, test: str, metric: str) -> Cell | None:
     name = f"{test}/{metric}"
     if name not in record.scores:
         return None
-    train = "+".join(_learned(record)) or (UNKNOWN if record.model.trained_on is None else "")
+    train = "+".join([*_learned(record), *([UNKNOWN] if is_unknown(record) else [])])
     return Cell(train, test, record.model.name, record.scores[name], record.intervals.get(name))
 
 

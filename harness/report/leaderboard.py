@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import atomic, results
+from harness.escape import csv_cell, markdown
 from harness.metrics import lower_is_better
 from harness.results import Record
 from harness.types import Quantity
@@ -17,7 +18,7 @@ MISSING = "—"
 SEEN, UNKNOWN = "†", "?"
 MEANINGS = {
     SEEN: "trained on data that this table tests: not comparable.",
-    UNKNOWN: "nobody says what it was trained on.",
+    UNKNOWN: "nobody says what it was trained on, or by a name that no protocol knows.",
 }
 
 
@@ -47,63 +48,96 @@ class Board:
         return quantities_of([record for row in self.rows for record in row])
 
 
-ENDS = (".csv", ".md")
 Texts = Mapping[str, str]  # by the end of a file's name, one of ENDS
+ENDS = (".csv", ".md")
+FACTS = ("model", "dim", "distance", "trained_on_tested_data", "weights", "revision")
 
 
-def write(root: Path, more: Mapping[str, Callable[[Board], Texts]] | None = None) -> list[Path]:
+@dataclass(frozen=True)
+class Kind:
+    """Tables that a board may have, as a CSV file and as a page."""
+
+    name: str  # of the files
+    texts_of: Callable[[Board], Texts]
+    head: str  # how the first line of the CSV file begins
+
+
+def write(root: Path, kinds: Sequence[Kind] | None = None) -> list[Path]:
     """Make every table below a folder of results again; the same records, the same bytes.
 
     Each is kept beside its records, as `leaderboard.csv` and `leaderboard.md`; one that has no
-    records any more is removed.
+    records any more is removed. A file that is no such table is neither removed nor replaced.
 
     Args:
         root: the folder of results.
-        more: tables that boards have besides, by the name of their files.
+        kinds: of tables; leaderboards where None.
 
     Raises:
-        ValueError: if records of one table can't be compared; the other tables are written.
+        FileNotFoundError: if there is no record; then nothing is touched.
+        ValueError: if records of one table can't be compared, or a file of someone else is in the
+            place of a table; the other tables are written.
     """
-    kinds = {"leaderboard": texts_of, **(more or {})}
+    records = results.load(root)
+    if not records:
+        raise FileNotFoundError(f"there is no record in {root}; `harness eval` writes them")
+    kinds = kinds or [KIND]
     texts: dict[Path, str] = {}
     kept: set[Path] = set()
     faults: dict[str, None] = {}  # in order; a faulty board is one fault of all its tables
-    for key, records in _groups(results.load(root)).items():
-        for kind, make in kinds.items():
+    for key, group in _groups(records).items():
+        for kind in kinds:
             try:
                 folder = results.folder_of(root, *key)
-                made = make(_board(key, records))
+                made = kind.texts_of(_board(key, group))
             except ValueError as error:
                 faults[str(error)] = None
-                kept |= set(root.joinpath(*key).glob(f"{kind}.*"))
+                kept |= set(root.joinpath(*key).glob(f"{kind.name}.*"))
                 continue
-            texts |= {folder / f"{kind}{end}": text for end, text in made.items()}
-    for file in {*_tables(root, kinds)} - texts.keys() - kept:
+            texts |= {folder / f"{kind.name}{end}": text for end, text in made.items()}
+    ours = {*_tables(root, kinds)}
+    for file in ours - texts.keys() - kept:
         file.unlink()
+    written = []
     for file, text in texts.items():
+        if file.exists() and file not in ours:
+            faults[f"{file} is no table that the harness wrote, and stays: move it away"] = None
+            continue
         atomic.write_text(file, text)
+        written.append(file)
     if faults:
         raise ValueError("; ".join(faults))
-    return list(texts)
+    return written
 
 
-def _tables(root: Path, kinds: Iterable[str]) -> Iterator[Path]:
-    """Files where tables are kept, and nowhere else: what others put there is theirs.
+def _tables(root: Path, kinds: Iterable[Kind]) -> Iterator[Path]:
+    """Tables that were written here, known by their places and their first lines.
 
-    What lies behind a link is left out: it belongs to another place.
+    A file behind a link is left out: it belongs to another place.
     """
     for kind in kinds:
         for end in ENDS:
-            for file in root.glob(f"*/*/*/{kind}{end}"):
+            for file in root.glob(f"*/*/*/{kind.name}{end}"):
+                family, data, split, _ = file.relative_to(root).parts
+                title = f"# {heading(Board(family, data, split, ()))}"
+                begins = {".csv": kind.head, ".md": title}[end]
                 linked = any(one.is_symlink() for one in (file, *file.parents[:3]))
-                published = file.relative_to(root).parts[0] == results.PUBLISHED
-                if file.is_file() and not linked and not published:
+                ours = family != results.PUBLISHED and not linked
+                if ours and file.is_file() and _begins(file, begins):
                     yield file
+
+
+def _begins(file: Path, text: str) -> bool:
+    wanted = text.encode()
+    with file.open("rb") as stream:
+        return stream.read(len(wanted)) == wanted
 
 
 def texts_of(board: Board) -> Texts:
     """What the files of a leaderboard hold."""
     return {".csv": to_csv(board), ".md": to_markdown(board)}
+
+
+KIND = Kind("leaderboard", texts_of, ",".join(FACTS[:4]))
 
 
 def boards(records: Iterable[Record]) -> list[Board]:
@@ -132,17 +166,17 @@ def to_csv(board: Board) -> str:
     """Full precision, one line a model; "—" is a score that was not measured."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
-    facts = ("model", "dim", "distance", "trained_on_tested_data", "weights", "revision")
     bounds = [name for name in board.columns if any(name in _intervals(row) for row in board.rows)]
     ends = [f"{name} {end}" for name in bounds for end in ("low", "high")]
     protocols = sorted({record.protocol.name for row in board.rows for record in row})
     hashes = [f"{name} data_sha256" for name in protocols]
-    lines.writerow([*facts, *board.columns, *ends, *hashes])
+    lines.writerow(map(csv_cell, [*FACTS, *board.columns, *ends, *hashes]))
     for row in board.rows:
         model, scores, intervals = row[0].model, _scores(row), _intervals(row)
         seen = {SEEN: "yes", UNKNOWN: "unknown"}.get(mark(row), "no")
         weights = model.weights or MISSING
-        known = (model.name, model.dim, model.distance, seen, weights, model.revision)
+        name = csv_cell(model.name)
+        known = (name, model.dim, model.distance, seen, weights, model.revision)
         values = [repr(scores[name]) if name in scores else MISSING for name in board.columns]
         for name in bounds:
             values += map(repr, intervals[name]) if name in intervals else (MISSING, MISSING)
@@ -157,7 +191,7 @@ def to_markdown(board: Board) -> str:
 
     Fractions are in percent. Quantities of one scene stand together, since no two are alike.
     """
-    lines = [f"# {board.family} on {board.data}, split {board.split}", ""]
+    lines = [f"# {heading(board)}", ""]
     legend = []
     if any(name.rpartition("/")[2] not in board.quantities for name in board.columns):
         legend.append("percent")
@@ -179,8 +213,14 @@ def to_markdown(board: Board) -> str:
     sums = {name.partition("/")[0] for name in board.headlines}
     for title, columns in details.items():
         columns.sort(key=lambda name: name.partition("/")[0] in sums)  # "mean/ap" comes last
-        lines += ["", f"## {title}", "", *_table(board, columns)]
+        lines += ["", f"## {markdown(title)}", "", *_table(board, columns)]
     return "\n".join([*lines, ""])
+
+
+def heading(board: Board) -> str:
+    """What a board is of, as Markdown."""
+    family, data, split = map(markdown, (board.family, board.data, board.split))
+    return f"{family} on {data}, split {split}"
 
 
 def headline_table(board: Board) -> list[str]:
@@ -201,20 +241,25 @@ def footnotes(marks: Set[str]) -> list[str]:
 
 def _table(board: Board, columns: list[str]) -> list[str]:
     common = "/".join(_common(columns)) if len(columns) > 1 else ""
-    heads = [name.removeprefix(f"{common}/") for name in columns]
+    heads = [markdown(name.removeprefix(f"{common}/")) for name in columns]
     lines = [f"| model | dim | {' | '.join(heads)} |", "|---" * 2 + "|---:" * len(columns) + "|"]
     for row in board.rows:
-        name = f"{row[0].model.name} {mark(row)}".strip()
+        name = f"{markdown(row[0].model.name)} {mark(row)}".strip()
         cells = [_cell(row, column) for column in columns]
         lines.append(f"| {name} | {row[0].model.size} | {' | '.join(cells)} |")
     return lines
 
 
 def mark(row: Sequence[Record]) -> str:
-    """What is to be said of a model's training beside its name; "" where it is above suspicion."""
+    """The footnote mark for a model's training data, one of MEANINGS; "" where none is needed."""
     if any(record.data.seen_in_training for record in row):
         return SEEN
-    return UNKNOWN if any(record.model.trained_on is None for record in row) else ""
+    return UNKNOWN if any(map(is_unknown, row)) else ""
+
+
+def is_unknown(record: Record) -> bool:
+    """Whether a model may have seen data that the record does not name."""
+    return record.model.trained_on is None or bool(record.data.unknown_in_training)
 
 
 def _cell(row: tuple[Record, ...], name: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from harness import Block, Dataset, folders
+from harness import Block, Dataset, data_names, folders
 from harness.types import Rows
 from protocols.hpatches import splits, strips
 from protocols.hpatches.splits import Split
@@ -292,4 +292,5 @@ def _sources(name: str, test: tuple[str, ...], origins: Mapping[str, str]) -> fr
     """Where the tested patches come from; no sequence of the sample has an official name."""
     own = {f"{name}/{sequence}" for sequence in test}
     official = {f"hpatches/{sequence}" for sequence in test if sequence in OFFICIAL["lengths"]}
-    return frozenset(own | official | {origins[s] for s in test if s in origins})
+    names = data_names.known()
+    return frozenset(own | official | {names.declared(origins[s]) for s in test if s in origins})

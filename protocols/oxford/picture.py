@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float64, Int, Int32, UInt8
 
 from harness import Dataset, Descriptions, folders
+from harness.escape import visible
 from harness.registry import unknown
 from harness.types import Picture
 from protocols.images.affine import AffineFrames
@@ -177,6 +178,7 @@ def _strip(
 
 def _line(text: str) -> Colours:
     line = np.full((TEXT, WIDTH, 3), PAPER, np.uint8)
+    text = visible(text)
     cv2.putText(line, text, (GAP, TEXT - GAP), cv2.FONT_HERSHEY_SIMPLEX, 0.5, INK, 1, cv2.LINE_AA)
     return line
 

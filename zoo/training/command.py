@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from harness import Dataset, atomic, onnx_export, training_sets
+from harness.escape import visible
 from harness.types import Patches
 from zoo import card as cards
 from zoo import trained
@@ -152,7 +153,7 @@ def _prepared(
 def _trained(run: Run, out: Path, bar: Progress, *, resume: bool, tensorboard: bool) -> Seen | None:
     """Run all steps, told of as they are done; None where the user stopped it before the end."""
     steps = run.recipe.steps
-    task = bar.add_task(run.recipe.name, total=steps)
+    task = bar.add_task(visible(run.recipe.name), total=steps)
     write: Callable[[Seen], None] | None = None
     fpr95: float | None = None
     seen: Seen | None = None
@@ -180,7 +181,7 @@ def _line(name: str, seen: Seen, fpr95: float | None, speed: float) -> str:
     loss = "" if seen.loss is None else f"  loss {seen.loss:.4f}"
     patches = f"  {speed:,.0f} patches/s" if speed else ""
     held_out = "" if fpr95 is None else f"  held-out FPR95 {100 * fpr95:.3f} %"
-    return f"{name}  step {seen.step}{loss}{held_out}{patches}"
+    return f"{visible(name)}  step {seen.step}{loss}{held_out}{patches}"
 
 
 @contextmanager
@@ -204,7 +205,7 @@ def _interruptible() -> Iterator[Callable[[], bool]]:
 
 def _bar() -> Progress:
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.completed:.0f}/{task.total:.0f}"),
         TimeRemainingColumn(),
