@@ -11,9 +11,9 @@ import pycolmap
 import pytest
 
 from harness import registry, session
+from protocols.images.agreement import correlation
 from protocols.phototour import pairs
 from protocols.phototour.build import build
-from protocols.phototour.patches import correlation
 from protocols.phototour.reader import blocks, read_pairs, read_reference_images, read_scene
 
 WIDTH, HEIGHT, FOCAL = 320, 240, 300.0

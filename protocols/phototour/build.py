@@ -41,12 +41,13 @@ from jaxtyping import Int, UInt8
 
 from harness.atomic import placing
 from protocols.images import photographs
+from protocols.images.agreement import correlation
 from protocols.images.frames import Frames
 from protocols.images.photographs import sha256
 from protocols.images.sequences import read_grey
 from protocols.phototour import extension, observations, pairs
 from protocols.phototour.observations import MAGNIFICATION
-from protocols.phototour.patches import correlation, extract
+from protocols.phototour.patches import extract
 from protocols.phototour.place import check_place
 from protocols.phototour.reconstruct import DATABASE, reconstruct
 from protocols.phototour.selection import Tally, choose
