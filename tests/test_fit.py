@@ -133,7 +133,7 @@ def test_one_image_of_another_scene_is_named_by_its_file(tmp_path):
 
 def test_homographies_that_are_off_by_little_are_refused_where_a_mistake_explains_it(tmp_path):
     """Far better than chance, and still another reading is the right one."""
-    slight = [turned(0, 1, 1.0 + k / 4, k / 4) for k in range(5)]
+    slight = [turned(0, 1, 1.5, 0.5)] * 5
     sequences, _ = find(write(tmp_path / "wall", np.linalg.inv, maps=slight))
     found = fit(sequences[0])
     assert all(one.ahead > CHANCE for one in found.found)
