@@ -66,6 +66,8 @@ class DataFacts(_Part):
     seen_in_training: bool
     cells: list[str] = []  # parts of the data that are scored apart
     refused: list[str] = []  # those of them that the model was trained on: it has no score there
+    # What can't be known of data that bear a published name, in sentences.
+    unchecked: list[str] = Field(default=[], exclude_if=lambda found: not found)
 
 
 class Environment(_Part):
@@ -145,6 +147,7 @@ def record(
             ),
             cells=list(protocol.cells),
             refused=list(kept_from),
+            unchecked=list(dataset.unchecked),
         ),
         model=ModelFacts(
             name=model.name,

@@ -19,8 +19,8 @@ TRIED = 200  # photographs that are tried in place of another
 LEAST = 0.75
 """Below this `Agreement.ahead`, a photograph is not the one that the model was made from.
 
-The eight photographs of Herzjesu-P8, a third of their size, have 0.97 to 1.00. Two that had changed
-names had 0.49 to 0.66 in a scene of four photographs, some of whose pairs are still right.
+The eight photographs of Herzjesu-P8, at a third of their size, have 0.97 to 1.00; photographs that
+had changed names, there and in a scene of four, 0.42 to 0.61.
 """
 
 Grey = UInt8[np.ndarray, "height width"]
