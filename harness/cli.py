@@ -335,11 +335,11 @@ def data_fetch(
 
 @data_app.command("verify")
 def data_verify(name: Annotated[str, typer.Argument(help="A set that was fetched.")]) -> None:
-    """Hash the files of a data set again and name those that are not as they were fetched."""
+    """Hash the files of a data set again; name those that are not as fetched, or as published."""
     from harness import datasets
 
     found = datasets.verify(name)
-    for kind in ("missing", "changed", "extra"):
+    for kind in ("missing", "changed", "extra", "unlike"):
         for file in getattr(found, kind):
             say(f"{kind:8} {file}")
     say(f"{found.files} files of {name}: {'they differ' if found else 'all as they were fetched'}")

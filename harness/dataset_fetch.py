@@ -38,7 +38,8 @@ def fetch(
 
     Raises:
         LookupError: if there is no set of this name.
-        ValueError, FileNotFoundError: if the user's files are not those of the set.
+        ValueError, FileNotFoundError: if the user's files are not those of the set, by their hash
+            or by the published sizes of what is in them.
         FileNotFoundError: if its folder is there and lacks what is needed; says what, and how to
             mend it.
         FileExistsError: if the set is here and the user gives files: they would not be looked at.
@@ -67,6 +68,9 @@ def _is_here(row: Source, files: Sequence[Path]) -> bool:
             f"{row.place} is there but lacks {', '.join(row.lacks)}: put that there, or move the"
             f" folder away and run harness data fetch {row.name} again"
         )
+    if row.state == HERE:
+        for said in row.differences(row.place).values():
+            log.warning("%s is not the published %s: %s", row.place, row.name, said)
     if row.state == HERE and files:
         raise FileExistsError(
             f"{row.name} is here already, in {row.place}, and {', '.join(map(str, files))} was not"
@@ -142,7 +146,13 @@ def _get(
 
     def accept(file: Path) -> dict[str, str]:
         if part.packed:
-            return archive.unpack(file, into)
+            contents = archive.unpack(file, into)
+            try:
+                _check_sizes(row, unpacked)
+            except ValueError:  # so that the next mirror's archive can be unpacked there
+                shutil.rmtree(into)
+                raise
+            return contents
         if part.copies[0].file.endswith(".mat"):
             matlab.check(file)
         into.mkdir(parents=True, exist_ok=True)
@@ -168,6 +178,20 @@ def _get(
         "known_by": copy.hash or "",  # "" where no hash is published
     }
     return origin, {prefix + name: sha256 for name, sha256 in found.items()}
+
+
+def _check_sizes(row: Source, unpacked: Path) -> None:
+    """Compare numbers and sizes of files with those that are published.
+
+    Raises:
+        ValueError: if files that protocols read have others; others are only warned of.
+    """
+    wrong = row.differences(_top(row, unpacked) or unpacked)
+    needed = [said for pattern, said in wrong.items() if row.reads(pattern)]
+    if needed:
+        raise ValueError(f"it is not the published set: {'; '.join(needed)}")
+    for said in wrong.values():
+        log.warning("%s: %s; no protocol reads it", row.name, said)
 
 
 def _given(row: Source, files: Sequence[Path]) -> dict[Part, Path]:
@@ -228,13 +252,14 @@ def _top(row: Source, unpacked: Path) -> Path | None:
 
 def _by_hand(row: Source) -> str:
     command = f"harness data fetch {row.name} --from-file"
+    hint = f"; {row.by_hand}" if row.by_hand else ""
     if len(row.parts) == 1:
         copies = row.parts[0].copies
         places = " or ".join(copy.url for copy in copies)
-        return f"download {places} elsewhere and run: {command} {copies[0].file}"
+        return f"download {places} elsewhere and run: {command} {copies[0].file}{hint}"
     files = ", ".join(part.copies[0].file for part in row.parts[:4])
     more = f" and {len(row.parts) - 4} more" if len(row.parts) > 4 else ""
     return (
         f"download {files}{more} (addresses: harness data list {row.name}) elsewhere into one"
-        f" folder and run: {command} FOLDER"
+        f" folder and run: {command} FOLDER{hint}"
     )

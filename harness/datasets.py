@@ -44,6 +44,9 @@ class Source:
     citation: str
     needs: Mapping[str, tuple[str, ...]]  # protocol -> patterns of files that it reads
     roughly: str = ""  # size of the download, where no exact one is known
+    # What is known of its unpacked files: pattern -> how many there are, and bytes of each.
+    sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    by_hand: str = ""  # where people found it when no mirror answers, and what it must hold
 
     @property
     def place(self) -> Path:
@@ -63,6 +66,23 @@ class Source:
         wanted = dict.fromkeys(patterns or ["*"])
         return [pattern for pattern in wanted if not any(self.place.glob(pattern))]
 
+    def differences(self, folder: Path) -> dict[str, str]:
+        """How a folder differs from the published sizes: a sentence for each pattern that does."""
+        found = {}
+        for pattern, (number, size) in self.sizes.items():
+            files = sorted(folder.glob(pattern))
+            if len(files) != number:
+                found[pattern] = f"{len(files)} files {pattern}, {number} are published"
+            for file in files:
+                if (own := file.stat().st_size) != size:
+                    found[pattern] = f"{file.name} has {own} bytes, {size} are published"
+                    break
+        return found
+
+    def reads(self, pattern: str) -> bool:
+        """Whether a protocol needs these files."""
+        return any(pattern in needed for needed in self.needs.values())
+
     @property
     def state(self) -> str:
         """HERE, INCOMPLETE or ABSENT."""
@@ -78,11 +98,12 @@ class Differences:
     missing: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
+    unlike: tuple[str, ...] = ()  # the published set: sentences on sizes and numbers of files
     files: int = field(default=0, compare=False)  # looked at
 
     def __bool__(self) -> bool:
         """Whether there are any."""
-        return bool(self.missing or self.changed or self.extra)
+        return bool(self.missing or self.changed or self.extra or self.unlike)
 
 
 def known() -> dict[str, Source]:
@@ -140,15 +161,23 @@ def path(name: str) -> Path | None:
 def verify(name: str) -> Differences:
     """Hash every file of a set again and compare it with the list made when it was fetched.
 
+    Sizes are compared with the published ones, too, where such are known.
+
     Raises:
         FileNotFoundError: if the set is not here, or there is no list because it was put there by
-            hand.
+            hand; says whether the published sizes are met.
         ValueError: if the list is damaged.
     """
-    place = one(name).place
+    row = one(name)
+    place = row.place
     if not place.is_dir():
         raise FileNotFoundError(f"{name} is not here: harness data fetch {name}")
-    wanted = _listed(place)
+    unlike = tuple(row.differences(place).values())
+    try:
+        wanted = _listed(place)
+    except FileNotFoundError as error:
+        sizes = "; ".join(unlike) or "numbers and sizes of files are the published ones"
+        raise FileNotFoundError(f"{error}; {sizes}" if row.sizes else str(error)) from error
     found = {
         file.relative_to(place).as_posix(): file for file in folders.files(place, dead_links=True)
     }
@@ -159,6 +188,7 @@ def verify(name: str) -> Differences:
         missing=tuple(sorted(wanted.keys() - found.keys())),
         changed=tuple(path for path, is_same in zip(both, same, strict=True) if not is_same),
         extra=tuple(sorted(found.keys() - wanted.keys())),
+        unlike=unlike,
         files=len(found),
     )
 
@@ -181,6 +211,8 @@ def about(name: str) -> Iterator[str]:
         yield f"  cite      {row.citation}"
         for protocol, patterns in row.needs.items():
             yield f"  needs     {protocol}: {', '.join(patterns)}"
+        if row.by_hand:
+            yield f"  by hand   {row.by_hand}"
         for part in row.parts:
             for copy in part.copies:
                 size = f"{copy.size} bytes" if copy.size else "size unknown"

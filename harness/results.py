@@ -85,6 +85,8 @@ class DataFacts(_Part):
     unknown_in_training: list[str] = Field(default=[], exclude_if=lambda found: not found)
     cells: list[str] = []  # parts of the data that are scored apart
     refused: list[str] = []  # those of them that the model was trained on: it has no score there
+    # What can't be known of data that bear a published name, in sentences.
+    unchecked: list[str] = Field(default=[], exclude_if=lambda found: not found)
 
     @model_validator(mode="after")
     def _refused_are_cells(self) -> "DataFacts":
@@ -216,6 +218,7 @@ def record(
             unknown_in_training=unknown_in_training(model, protocol, names),
             cells=list(protocol.cells),
             refused=list(kept_from),
+            unchecked=list(dataset.unchecked),
         ),
         model=ModelFacts(
             name=model.name,

@@ -65,6 +65,8 @@ class Dataset:
     truth: str = ""  # sha256 of the files that define the task: pairs, queries, splits
     sources: frozenset[str] = frozenset()  # where the patches come from, as in `trained_on`
     complete: bool = True  # False where the user allowed parts to be missing
+    # Sentences on what can't be known of data that bear a published name: which facts are missing.
+    unchecked: tuple[str, ...] = ()
     photographs: tuple[str, ...] = ()  # sha256 of the file of image i, or ""; none: nobody knows
 
     def __len__(self) -> int:

@@ -3,11 +3,15 @@
 A published name is neither: a reader gives it to what it has looked at.
 """
 
+import logging
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from harness import texts
+
+log = logging.getLogger(__name__)
 
 
 def granted(file: Path, *forms: str) -> tuple[str, dict[str, Any]]:
@@ -36,6 +40,26 @@ def granted(file: Path, *forms: str) -> tuple[str, dict[str, Any]]:
             " and any of _ . + -): correct it, or move it away to name the set by its folder"
         )
     return name, about
+
+
+def unless_wrong(published: str, faults: Sequence[str], root: Path, *made: str) -> str:
+    """The published name of a set; the folder's, with a warning, if a known fact is against it.
+
+    Args:
+        published: the name.
+        faults: sentences on what differs from the published set.
+        root: folder of the set.
+        made: as for `after_folder`.
+    """
+    if not faults:
+        return published
+    name = after_folder(published.partition("-")[0], root, *made)
+    more = f"; and {len(faults) - 3} more differences" if len(faults) > 3 else ""
+    log.warning(
+        "%s is not the published %s, its scores are kept as those of %s: %s%s",
+        root, published, name, "; ".join(faults[:3]), more,
+    )  # fmt: skip
+    return name
 
 
 def after_folder(family: str, folder: Path, *made: str) -> str:

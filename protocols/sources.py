@@ -28,6 +28,7 @@ def _phototour() -> list[Source]:
         "notredame_harris": "69f8c90f78e171349abdf0307afefe4d",
         "yosemite_harris": "a73253d1c6fbd3ba2613c45065c00d46",
     }
+    sizes = json.loads((files("protocols.phototour") / "official.json").read_text())
     rows = []
     for scene, value in md5.items():
         original = Copy(f"http://matthewalunbrown.com/patchdata/{scene}.zip", f"md5:{value}")
@@ -57,9 +58,17 @@ def _phototour() -> list[Source]:
                     )
                 },
                 roughly="1-2 GB",  # as its page says
+                sizes=_sizes(sizes.get(scene, {})),
             )
         )
     return rows
+
+
+def _sizes(known: dict[str, int]) -> dict[str, tuple[int, int]]:
+    """Numbers and sizes of a scene's files, of what `official.json` knows of it."""
+    rest = dict(known)
+    tiles = {"patches*.bmp": (rest.pop("tiles"), rest.pop("bytes of a tile"))} if rest else {}
+    return tiles | {name: (1, size) for name, size in rest.items()}
 
 
 def _hpatches() -> list[Source]:
@@ -94,6 +103,10 @@ def _hpatches() -> list[Source]:
             citation=citation,
             needs={"hpatches": ("[iv]_*/ref.png", "[iv]_*/e5.png", "[iv]_*/t5.png")},
             roughly="4.2 GB",  # as its README says
+            by_hand="people found it at https://aistudio.baidu.com/datasetdetail/107865 and"
+            " https://www.kaggle.com/datasets/javidtheimmortal/hpatches, which were not tried: it"
+            " must hold 116 folders such as v_wall, and in each 16 strips (ref.png, e1.png to"
+            " e5.png, h1.png to h5.png, t1.png to t5.png), 65 pixels wide",
         ),
         Source(
             name="hpatches/tasks",

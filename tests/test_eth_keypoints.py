@@ -11,8 +11,8 @@ from protocols.eth import keypoints
 from protocols.eth.files import write_keypoints
 from protocols.hpatches.png import encode
 from protocols.images.affine import affine_patches
+from protocols.images.agreement import correlation
 from protocols.images.photographs import sha256
-from protocols.phototour.patches import correlation
 
 SIDE = 200
 BLOBS = np.array([[60.0, 50.0], [140.25, 52.5], [97.75, 130.0]])  # the centre of a pixel is a whole

@@ -255,8 +255,13 @@ def test_patches_have_a_size(small, magnification):
 def published(small, monkeypatch):
     """As if the sequences one, two and three were the published ones."""
     write_set(small, "three")
-    outlines = {s.folder: reader._outline(s) for s in find(small / "images")[0]}
-    known = {name: hashlib.sha256(o.encode()).hexdigest()[:16] for name, o in outlines.items()}
+    known = {
+        one.folder: {
+            "outline": hashlib.sha256(reader._outline(one).encode()).hexdigest()[:16],
+            "pixels": [pixels[:16] for pixels in one.pixels],
+        }
+        for one in find(small / "images")[0]
+    }
     monkeypatch.setattr(reader, "PUBLISHED", known)
     for module in (reader, evaluation):
         monkeypatch.setattr(module, "SIX", ("two", "one"))
@@ -264,13 +269,38 @@ def published(small, monkeypatch):
     return small
 
 
-def test_only_the_published_sequences_are_called_oxford(published):
+def test_only_the_published_sequences_are_called_oxford(published, caplog):
     found = opened(published).dataset
     assert (found.name, found.split, found.complete) == ("oxford+found", "all", True)
     assert found.sources == {"oxford/one", "oxford/two", "oxford/three"}
     assert opened(published, frames=None, features=40).dataset.name == "oxford"
-    np.savetxt(published / "images/two/H1to4p", SHIFT + 0.001)
+    np.savetxt(published / "images/two/H1to4p", SHIFT + 1e-6)
     assert opened(published).dataset.name == "oxford-images+found"
+    assert "two has images of other sizes, or other homographies" in caplog.text
+
+
+def test_one_other_pixel_is_enough_for_another_name(published, caplog):
+    file = published / "images/two/img3.png"
+    image = cv2.imread(str(file))
+    image[40, 40] += 3
+    cv2.imwrite(str(file), image)
+    assert opened(published).dataset.name == "oxford-images+found"
+    assert f"{file} has other pixels" in caplog.text
+
+
+@pytest.mark.data
+def test_the_published_sequences_are_known_by_their_pixels(shared):
+    root = shared / "oxford_affine"
+    assert [reader.differs(one) for one in find(root)[0]] == [""] * 8
+
+
+def test_inverted_homographies_are_refused_before_a_descriptor_is_scored(small):
+    for k in range(2, 7):
+        np.savetxt(small / f"images/two/H1to{k}p", np.linalg.inv(SHIFT))
+    with pytest.raises(ValueError, match=r"two: .*fit when read inverted"):
+        opened(small)
+    with pytest.raises(ValueError, match=r"two: .*fit when read inverted"):
+        picture.matches("two", "1", "2", data=small / "images", frames=small / "found")
 
 
 def test_a_folder_of_many_data_sets_is_searched(small):

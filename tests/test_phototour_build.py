@@ -11,9 +11,9 @@ import pycolmap
 import pytest
 
 from harness import registry, session
+from protocols.images.agreement import correlation
 from protocols.phototour import pairs
 from protocols.phototour.build import build
-from protocols.phototour.patches import correlation
 from protocols.phototour.reader import blocks, read_pairs, read_reference_images, read_scene
 
 WIDTH, HEIGHT, FOCAL = 320, 240, 300.0
@@ -562,6 +562,39 @@ def with_images_of_another_size(book, model, folder):
     return {"images": folder / "images", "model": model}
 
 
+def swapped(book, folder):
+    """The photographs, two of which have each other's names."""
+    shutil.copytree(book, folder / "images")
+    shutil.copy(book / "b.png", folder / "images" / "a.png")
+    shutil.copy(book / "a.png", folder / "images" / "b.png")
+    return folder / "images"
+
+
+def with_images_that_changed_names(book, model, folder):
+    return {"images": swapped(book, folder), "model": model}
+
+
+def with_keypoints_and_images_that_changed_names(book, model, folder):
+    database = write_database(folder / "database.db", columns=6)
+    return {"images": swapped(book, folder), "model": model, "database": database}
+
+
+def with_an_image_turned(book, model, folder):
+    shutil.copytree(book, folder / "images")
+    image = cv2.imread(str(book / "a.png"))
+    cv2.imwrite(str(folder / "images" / "a.png"), image[::-1, ::-1])
+    return {"images": folder / "images", "model": model}
+
+
+def with_images_of_something_else(book, model, folder):
+    shutil.copytree(book, folder / "images")
+    for k, view in enumerate(VIEWS):
+        size = (HEIGHT, WIDTH)
+        noise = cv2.GaussianBlur(np.random.default_rng(k).normal(128, 300, size), (0, 0), 3)
+        cv2.imwrite(str(folder / "images" / view.name), np.clip(noise, 0, 255).astype(np.uint8))
+    return {"images": folder / "images", "model": model}
+
+
 def with_no_model(book, model, folder):
     return {"model": folder}
 
@@ -635,6 +668,10 @@ BAD = {
     with_images_of_nothing: "3 images in .*flat can't be put together",
     with_a_model_of_other_images: "4 of 4 images of .*sparse are not in .*other: a.png and others",
     with_images_of_another_size: "d.png is 640 x 480 pixels, for the model it is 320 x 240",
+    with_images_that_changed_names: "2 of 4 images are not .*a.png fits when b.png takes its place",
+    with_keypoints_and_images_that_changed_names: "b.png fits when a.png takes its place",
+    with_an_image_turned: "1 of 4 images are not those .*: a.png is turned by 180 degrees",
+    with_images_of_something_else: "4 of 4 images are not those that the model was made from",
     with_no_model: "is no sparse model.*--model FOLDER",
     with_a_model_cut_off: "points3D.bin: is cut off, or its counts are damaged",
     with_a_model_without_points: "bare has no point that two images see",

@@ -224,9 +224,11 @@ def heading(board: Board) -> str:
 
 
 def headline_table(board: Board) -> list[str]:
-    """The headlines of every model, fractions in percent, as lines of Markdown."""
+    """The headlines of every model, fractions in percent, with remarks, as lines of Markdown."""
     lines = _table(board, board.headlines)
-    return [*lines, *footnotes({mark(row) for row in board.rows})]
+    lines += footnotes({mark(row) for row in board.rows})
+    said = dict.fromkeys(one for row in board.rows for r in row for one in r.data.unchecked)
+    return [*lines, *(line for one in sorted(said) for line in ("", f"Not checked: {one}"))]
 
 
 def footnotes(marks: Set[str]) -> list[str]:

@@ -176,6 +176,7 @@ def _dataset(opened: Opened, listed: Sequence[Pairs], cut: _Cut) -> Dataset:
         np.repeat(np.arange(len(blocks)), [block.size for block in blocks]),
         truth=truth.hexdigest(),
         sources=frozenset(f"eth/{scene.name}" for scene in opened.scenes),
+        unchecked=opened.unchecked,
     )
 
 

@@ -50,6 +50,8 @@ PUBLISHED = {
 ARCHIVES = {keypoints.FOLDER: "keypoints", DATABASE: "databases"}
 """Folders of the official archives, by what they hold of each scene."""
 
+UNCHECKED = "the images and keypoints of ETH's scenes; only the numbers of images are known."
+
 SOURCES = OFFICIAL, STORED, SIFT = ("official", "database", "sift")  # of keypoints
 
 
@@ -79,6 +81,7 @@ class Opened:
     name: str  # of the data set
     split: str  # names of the scenes, and where their keypoints come from
     scenes: tuple[Scene, ...]
+    unchecked: tuple[str, ...]  # as of the data set
 
 
 def open_scenes(root: Path, split: str | None, source: str | None) -> Opened:
@@ -110,7 +113,9 @@ def open_scenes(root: Path, split: str | None, source: str | None) -> Opened:
     sources = [source or _source(found[name]) for name in chosen]
     scenes = tuple(_open(found[name], name, s) for name, s in zip(chosen, sources, strict=True))
     detected = "" if set(sources) == {OFFICIAL} else "@" + "+".join(sorted(set(sources)))
-    return Opened(_name(root, scenes, sources), "+".join(chosen) + detected, scenes)
+    called = _name(root, scenes, sources)
+    unchecked = (UNCHECKED,) if called == "eth" else ()
+    return Opened(called, "+".join(chosen) + detected, scenes, unchecked)
 
 
 def _folders(root: Path) -> dict[str, Path]:
@@ -132,7 +137,7 @@ def _part(folder: Path, part: str) -> Path:
     """Where a part of a scene lies, or would lie."""
     own = folder / part
     scene = folder.absolute()
-    key = next((key for key in PUBLISHED if scene.name.lower().startswith(key)), None)
+    key = _key(scene.name)
     if own.exists() or key is None:
         return own
     archive = sorted(scene.parent.glob(f"{ARCHIVES[part]}/*/{part}"))
@@ -199,10 +204,18 @@ def _name(root: Path, scenes: Sequence[Scene], sources: Sequence[str]) -> str:
     made = root / MADE
     if made.is_file():
         return naming.granted(made, SAMPLE)[0]
-    sizes = [
-        any(scene.name.lower().startswith(k) and len(scene) == n for k, n in PUBLISHED.items())
-        for scene in scenes
-    ]
-    if all(sizes) and set(sources) == {OFFICIAL} and all(scene.database for scene in scenes):
-        return "eth"
-    return naming.after_folder("eth", root, SAMPLE)
+    keys = [_key(scene.name) for scene in scenes]
+    if None in keys or set(sources) != {OFFICIAL}:
+        return naming.after_folder("eth", root, SAMPLE)
+    faults = []
+    for key, scene in zip(keys, scenes, strict=True):
+        if key is not None and len(scene) != PUBLISHED[key]:
+            faults.append(f"{scene.name} has {len(scene)} images, not {PUBLISHED[key]}")
+        if scene.database is None:
+            faults.append(f"{scene.name} has no {DATABASE}")
+    return naming.unless_wrong("eth", faults, root, SAMPLE)
+
+
+def _key(name: str) -> str | None:
+    """The published scene that a folder's name begins with."""
+    return next((key for key in PUBLISHED if name.lower().startswith(key)), None)

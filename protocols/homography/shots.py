@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float64, UInt8
 
 from harness import atomic
+from protocols.images.agreement import correlation
 from protocols.images.frames import Frames
 from protocols.images.grey import read_grey
-from protocols.phototour.patches import correlation
 
 MOST_VERSIONS = 100
 MOST_MAGNIFICATION = 12.0

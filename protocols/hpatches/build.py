@@ -24,6 +24,7 @@ from harness.atomic import must_be_free, placing
 from protocols.hpatches import png, tasks
 from protocols.images import frames
 from protocols.images.detect import CONTRAST, detect
+from protocols.images.fit import Fit, check
 from protocols.images.frames import MAGNIFICATION, NOISE, Frames, Maps
 from protocols.images.grey import read_grey
 from protocols.images.sampling import SIDE, patches
@@ -57,10 +58,11 @@ class Report:
     folder: Path
     sequences: tuple[Tally, ...]
     overlap: Mapping[str, float]  # of a region with its jittered self, the median by noise
+    fits: tuple[Fit, ...]  # of the homographies, by sequence
     passed_over: tuple[Path, ...] = ()  # folders without images
 
     def __str__(self) -> str:
-        """A table, a row for each sequence, and the overlaps."""
+        """A table, a row for each sequence, the overlaps and the correlations."""
         head = ["sequence", "detected", *(f"out of {k}" for k in range(1, IMAGES + 1))]
         rows = [[*head, "overlapping", "over cap", "kept"]]
         for t in self.sequences:
@@ -74,6 +76,9 @@ class Report:
             lines.append("  ".join(cells))
         median = ", ".join(f"{noise} {overlap:.2f}" for noise, overlap in self.overlap.items())
         lines += ["", f"median overlap of what was detected with its jittered self: {median}"]
+        lines += ["", "mean correlation of matching patches, of image 1 and images 2, 3, ..., 6:"]
+        lines += [f"  {fit.sequence.name.ljust(widths[0])}  {fit}" for fit in self.fits]
+        lines += [f"check it: {fit.doubt}" for fit in self.fits if fit.doubt]
         lines += [f"passed over, no images in it: {folder}" for folder in self.passed_over]
         return "\n".join(lines)
 
@@ -108,7 +113,8 @@ def build(
         progress: called with the number of finished sequences and that of all.
 
     Raises:
-        ValueError: if a sequence is malformed, or shows too few regions in all its images.
+        ValueError: if a sequence is malformed, if its homographies don't fit its images, or if it
+            shows too few regions in all of them.
         FileExistsError: if there is something in `out`.
     """
     if not 2 <= max_keypoints <= MOST:
@@ -120,6 +126,7 @@ def build(
         raise ValueError(f"{name!r} can't name a set: give letters, digits and any of _ . + -")
     must_be_free(out)
     sequences, passed_over = find(images)
+    fits = check(sequences)
     chosen = [
         select(
             s.name,
@@ -136,6 +143,7 @@ def build(
         out,
         tuple(tally for _, tally in chosen),
         _median_overlap([regions for regions, _ in chosen]),
+        tuple(fits),
         tuple(passed_over),
     )
     with placing(out) as folder:
@@ -167,9 +175,10 @@ def build(
                     "origin": _origin(s.files[0].parent),
                     "images": {f.name: sha for f, sha in zip(s.files, s.sha256, strict=True)},
                     "from_image_1": [h.tolist() for h in s.from_first[1:]],
+                    "correlation": [one and round(one.matching, 4) for one in fit.found],
                     "regions": asdict(tally),
                 }
-                for s, (_, tally) in zip(sequences, chosen, strict=True)
+                for s, fit, (_, tally) in zip(sequences, fits, chosen, strict=True)
             },
         }
         write_json(folder / "dataset.json", about)

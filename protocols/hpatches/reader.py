@@ -3,7 +3,7 @@
 import hashlib
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -17,12 +17,18 @@ from harness import Block, Dataset, data_names, folders
 from harness.types import Rows
 from protocols.hpatches import splits, strips
 from protocols.hpatches.splits import Split
-from protocols.naming import after_folder, granted
+from protocols.naming import after_folder, granted, unless_wrong
 
 NOISES = ("easy", "hard", "tough")
 STRIPS = ("ref", *(f"{noise[0]}{k}" for noise in NOISES for k in range(1, 6)))
 OFFICIAL = json.loads((files("protocols.hpatches") / "official.json").read_text())
-"""Facts of the official release: bounds of each strip's length, task files' git blobs, splits."""
+"""Facts of the official release: bounds of each strip's length, pixels of one, task files' git
+blobs, splits."""
+
+UNCHECKED = (
+    "the pixels of HPatches' strips; only their size and number are known, and the pixels of"
+    f" {', '.join(OFFICIAL['pixels_sha256'])}."
+)
 
 SIDE = 65  # pixels of an official patch
 # Ours, the official layouts, and a folder of many data sets.
@@ -98,15 +104,16 @@ def open_set(
     table = _checked(
         tuple(map(tuple, wanted)), tuple(_stamp(file) for own in wanted for file in own)
     )
-    name, origins = _identified(root, patches, split, asked, table)
+    known = _identified(root, patches, split, asked, table)
     dataset = Dataset(
-        name if left == asked else name + PARTIAL,
+        known.name if left == asked else known.name + PARTIAL,
         split,
         table.blocks,
         table.point,
         table.image,
-        sources=_sources(name, left.test, origins),
+        sources=_sources(known, left.test),
         complete=left == asked,
+        unchecked=known.unchecked,
     )
     return HPatches(dataset, left.test, left.train, table.lengths, table.offsets, tasks)
 
@@ -134,14 +141,15 @@ def open_training(root: Path) -> Dataset:
     _present(patches, split, asked._replace(test=()), allow_partial=False)
     files = tuple(tuple(_strip(patches, s, strip) for strip in STRIPS) for s in asked.train)
     table = _checked(files, tuple(_stamp(file) for own in files for file in own))
-    name, origins = _identified(root, patches, split, asked, table)
+    known = _identified(root, patches, split, asked, table)
     return Dataset(
-        name,
+        known.name,
         f"{split}@train",
         table.blocks,
         table.point,
         table.image,
-        sources=_sources(name, asked.train, origins),
+        sources=_sources(known, asked.train),
+        unchecked=known.unchecked,
     )
 
 
@@ -257,25 +265,47 @@ def _checked(
     )
 
 
-def _identified(
-    root: Path, patches: Path, split: str, asked: Split, table: _Table
-) -> tuple[str, Mapping[str, str]]:
-    """The name that scores are kept under, and the origins of sequences where they are known.
+@dataclass(frozen=True)
+class _Identity:
+    """What set this is."""
 
-    It is "hpatches" only for a split of the real sequences.
-    """
+    name: str  # that scores are kept under
+    origins: Mapping[str, str]  # of sequences, where they are known
+    unchecked: tuple[str, ...] = ()
+
+
+def _identified(root: Path, patches: Path, split: str, asked: Split, table: _Table) -> _Identity:
+    """Find out what set this is: "hpatches" only if no known fact of the official one is missed."""
     for file in (root / "dataset.json", patches / "dataset.json"):
         if file.is_file():
             name, about = granted(file, *MADE)
-            return name, _origins(about.get("sequences", {}), file)
-    bounds = OFFICIAL["lengths"]
-    real = table.width == SIDE and all(
-        low <= n <= high for s, n in table.lengths.items() for low, high in [bounds.get(s, (0, 0))]
-    )
-    listed = hashlib.sha256("\n".join(sorted(asked.test)).encode()).hexdigest()
-    if real and listed == OFFICIAL["split_test_sha256"].get(split):
-        return "hpatches", {}
-    return after_folder("hpatches", root, "hpatches-sample", "hpatches-built-"), {}
+            return _Identity(name, _origins(about.get("sequences", {}), file))
+    made = ("hpatches-sample", "hpatches-built-")
+    if not set(asked.test + asked.train) <= OFFICIAL["lengths"].keys():
+        return _Identity(after_folder("hpatches", root, *made), {})
+    name = unless_wrong("hpatches", [*_faults(patches, split, asked, table)], root, *made)
+    return _Identity(name, {}, (UNCHECKED,) if name == "hpatches" else ())
+
+
+def _faults(patches: Path, split: str, asked: Split, table: _Table) -> Iterator[str]:
+    """How a set with official names differs from the official one, as far as that is known."""
+    if table.width != SIDE:
+        yield f"patches are {table.width} pixels wide, not {SIDE}"
+    for part, sequences in asked._asdict().items():
+        listed = hashlib.sha256("\n".join(sorted(sequences)).encode()).hexdigest()
+        if sequences and listed != OFFICIAL[f"split_{part}_sha256"].get(split):
+            yield f"its split {split} has other sequences to {part}"
+    for sequence, n in table.lengths.items():
+        low, high = OFFICIAL["lengths"][sequence]
+        if not low <= n <= high:
+            wanted = low if low == high else f"{low} to {high}"
+            yield f"{sequence} has {n} patches, not {wanted}"
+    for name, known in OFFICIAL["pixels_sha256"].items():
+        file = patches / f"{name}.png"  # looked at wherever it is there: most splits lack it
+        if file.is_file():
+            strip = strips.check(file)
+            if hashlib.sha256(strips.read(strip).tobytes()).hexdigest() != known:
+                yield f"{file} has other pixels"
 
 
 def _origins(made: object, file: Path) -> Mapping[str, str]:
@@ -288,9 +318,10 @@ def _origins(made: object, file: Path) -> Mapping[str, str]:
     return {name: str(facts["origin"]) for name, facts in made.items() if "origin" in facts}
 
 
-def _sources(name: str, test: tuple[str, ...], origins: Mapping[str, str]) -> frozenset[str]:
+def _sources(known: _Identity, test: tuple[str, ...]) -> frozenset[str]:
     """Where the tested patches come from; no sequence of the sample has an official name."""
-    own = {f"{name}/{sequence}" for sequence in test}
+    own = {f"{known.name}/{sequence}" for sequence in test}
     official = {f"hpatches/{sequence}" for sequence in test if sequence in OFFICIAL["lengths"]}
     names = data_names.known()
-    return frozenset(own | official | {names.declared(origins[s]) for s in test if s in origins})
+    origins = {names.declared(known.origins[s]) for s in test if s in known.origins}
+    return frozenset(own | official | origins)

@@ -39,8 +39,10 @@ class Sequence:
     folder: str  # its name below the folder that was searched
     files: tuple[Path, ...]
     sha256: tuple[str, ...]  # of the image files
+    pixels: tuple[str, ...]  # sha256 of the grey values of each image, row by row
     shapes: tuple[tuple[int, int], ...]  # height and width of each image
     from_first: tuple[Homography, ...]  # the first is the identity
+    map_files: tuple[Path, ...]  # of the homographies, but for the first
 
 
 def find(root: Path) -> tuple[list[Sequence], list[Path]]:
@@ -90,19 +92,19 @@ def _sequence(folder: Path) -> Sequence:
         )
     files = tuple(_image_file(folder, image.format(k)) for k in range(1, IMAGES + 1))
     contents = [file.read_bytes() for file in files]
-    shapes = [decode(data, file).shape for data, file in zip(contents, files, strict=True)]
-    height, width = shapes[0]
-    maps = (
-        np.eye(3),
-        *(_homography(folder / homography.format(k), width, height) for k in range(2, IMAGES + 1)),
-    )
+    decoded = [decode(data, file) for data, file in zip(contents, files, strict=True)]
+    height, width = decoded[0].shape
+    map_files = tuple(folder / homography.format(k) for k in range(2, IMAGES + 1))
+    maps = (np.eye(3), *(_homography(file, width, height) for file in map_files))
     return Sequence(
         name=_name(folder, maps, width, height),
         folder=folder.name,
         files=files,
         sha256=tuple(hashlib.sha256(data).hexdigest() for data in contents),
-        shapes=tuple(shapes),
+        pixels=tuple(hashlib.sha256(grey.tobytes()).hexdigest() for grey in decoded),
+        shapes=tuple(grey.shape for grey in decoded),
         from_first=maps,
+        map_files=map_files,
     )
 
 

@@ -23,7 +23,7 @@ from protocols.images.sequences import IMAGES, find
 from protocols.oxford.evaluation import FEATURES, STRATEGIES, pair_scores
 from protocols.oxford.matching import Matches
 from protocols.oxford.raster import raster_overlap
-from protocols.oxford.reader import SIDE, block_of, folder_of, regions_of
+from protocols.oxford.reader import SIDE, block_of, check_fit, folder_of, regions_of
 from protocols.oxford.sample import sample
 from protocols.oxford.truth import MAGNIFICATION, correspondences
 
@@ -71,6 +71,7 @@ def matches(
     (found, *others), _ = find(root / sequence)
     if others:
         raise ValueError(f"{root / sequence} holds several sequences: give it as --data")
+    check_fit(root, [found])
     numbers = [_number(text) for text in (first, second)]
     places = [(found, k) for k in numbers]
     regions = [regions_of(place, frames=frames, features=features) for place in places]

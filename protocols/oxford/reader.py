@@ -1,16 +1,20 @@
 """The Oxford sequences as one data set: regions of every image, patches, and what is the same.
 
-A set is called `oxford` if it holds the eight published sequences, with regions of our own
-Harris-Affine detector; `oxford-six` if it lacks bark and trees, as papers do. Regions from a folder
-add its name, as in `oxford-six+vlfeat_frames`; a magnification of patches other than 3 adds itself.
-How many regions an image may have is the split's name. Other sequences are named by their folder.
+A set is called `oxford` if it holds the eight published sequences, pixel by pixel, with regions of
+our own Harris-Affine detector; `oxford-six` if it lacks bark and trees, as papers do. Regions from
+a folder add its name, as in `oxford-six+vlfeat_frames`; a magnification of patches other than 3
+adds itself. How many regions an image may have is the split's name. Other sequences are named by
+their folder.
 """
 
 import hashlib
+import json
 import logging
 from dataclasses import dataclass
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
@@ -18,10 +22,11 @@ from jaxtyping import Int
 from harness import Block, Dataset, home, parallel
 from harness.cache import VectorCache
 from harness.types import Patches
+from protocols.images import fit
 from protocols.images.affine import AffineFrames, affine_patches
 from protocols.images.grey import read_grey
 from protocols.images.sequences import IMAGES, Sequence, find
-from protocols.naming import after_folder, granted, plain
+from protocols.naming import after_folder, granted, plain, unless_wrong
 from protocols.oxford import regions
 from protocols.oxford.ellipses import Measure
 from protocols.oxford.truth import MAGNIFICATION, Truth, correspondences
@@ -30,16 +35,12 @@ log = logging.getLogger(__name__)
 
 SIX = ("graf", "bikes", "ubc", "leuven", "boat", "wall")  # of the papers
 EIGHT = (*SIX, "bark", "trees")
-PUBLISHED = {  # how the sha256 begins of what `_outline` says
-    "bark": "21f35254b40aaf9d",
-    "bikes": "961e1601e0f0c25f",
-    "boat": "57b0c3cb318f2752",
-    "graf": "7b9d102f5e9f25e6",
-    "leuven": "023e6ad97cab2a8e",
-    "trees": "e68ffb9ccc366a3d",
-    "ubc": "86b6999d9636c887",
-    "wall": "11a31565da4e5a4f",
-}
+PUBLISHED: dict[str, dict[str, Any]] = json.loads(
+    (files("protocols.oxford") / "official.json").read_text()
+)
+"""Of each published sequence, how sha256 hashes begin: of what `_outline` says, and of the grey
+values of each image (`Sequence.pixels`)."""
+
 SIDE = 65  # pixels of a patch
 
 
@@ -88,13 +89,14 @@ def open_set(
         allow_partial: take what is there of the published sequences.
 
     Raises:
-        ValueError: if a file is missing or malformed, or two images have nothing in common; names
-            the file, or the images.
+        ValueError: if a file is missing or malformed, if homographies don't fit the images, or if
+            two images have nothing in common; names the file, or the images.
     """
     root = folder_of(root)
     found, _ = find(root)
     sequences = _with_regions(sorted(found, key=lambda one: one.folder), frames)
     base, complete = _name(root, sequences, allow_partial)
+    check_fit(root, sequences)
     places = [(sequence, k) for sequence in sequences for k in range(IMAGES)]
     log.info("finding the regions of %d images", len(places))
     regions.code()  # before threads
@@ -139,9 +141,12 @@ def _name(root: Path, sequences: list[Sequence], allow_partial: bool) -> tuple[s
     """The name of a set's sequences, and whether none is missing."""
     if (root / "dataset.json").is_file():
         return granted(root / "dataset.json", "oxford-sample")[0], True
+    made = ("oxford-sample", "oxford-six")
     names = {one.folder for one in sequences}
-    if not all(_is_published(one) for one in sequences):
-        return after_folder("oxford", root, "oxford-sample", "oxford-six"), True
+    if not names <= PUBLISHED.keys():
+        return after_folder("oxford", root, *made), True
+    if faults := [fault for one in sequences if (fault := differs(one))]:
+        return unless_wrong("oxford", faults, root, *made), True
     for name, wanted in (("oxford", EIGHT), ("oxford-six", SIX)):
         if names == set(wanted):
             return name, True
@@ -154,9 +159,27 @@ def _name(root: Path, sequences: list[Sequence], allow_partial: bool) -> tuple[s
     return "oxford", False
 
 
-def _is_published(sequence: Sequence) -> bool:
-    digest = hashlib.sha256(_outline(sequence).encode()).hexdigest()
-    return digest[:16] == PUBLISHED.get(sequence.folder)
+def check_fit(root: Path, sequences: list[Sequence]) -> None:
+    """Check homographies against images, except those of published sets and of sets made here.
+
+    Raises:
+        ValueError: as `fit.check` does.
+    """
+    if not (root / "dataset.json").is_file():
+        fit.check([one for one in sequences if differs(one)])
+
+
+def differs(sequence: Sequence) -> str:
+    """How a sequence differs from the published one of its name; "" if it does not."""
+    known = PUBLISHED.get(sequence.folder)
+    if known is None:
+        return f"no sequence is called {sequence.folder}"
+    if not hashlib.sha256(_outline(sequence).encode()).hexdigest().startswith(known["outline"]):
+        return f"{sequence.folder} has images of other sizes, or other homographies"
+    for file, found, own in zip(sequence.files, sequence.pixels, known["pixels"], strict=True):
+        if not found.startswith(own):
+            return f"{file} has other pixels"
+    return ""
 
 
 def _outline(sequence: Sequence) -> str:

@@ -43,12 +43,13 @@ from harness import folders
 from harness.atomic import placing
 from protocols.colmap.model import files_of
 from protocols.images import photographs
+from protocols.images.agreement import correlation
 from protocols.images.frames import Frames
 from protocols.images.grey import read_grey
 from protocols.images.photographs import sha256
-from protocols.phototour import extension, observations, pairs
+from protocols.phototour import extension, fit, observations, pairs
 from protocols.phototour.observations import MAGNIFICATION
-from protocols.phototour.patches import correlation, extract
+from protocols.phototour.patches import extract
 from protocols.phototour.place import check_place
 from protocols.phototour.reconstruct import DATABASE, reconstruct
 from protocols.phototour.selection import Tally, choose
@@ -154,7 +155,8 @@ def build(
         seed: of COLMAP and of the pairs.
 
     Raises:
-        ValueError: if images are missing, or fewer than two can be read or put together.
+        ValueError: if images are missing, if fewer than two can be read or put together, or if the
+            images are not those of the model.
         FileExistsError: if there is something in `out`.
     """
     if frames not in (None, *HOW):
@@ -190,8 +192,8 @@ def build(
     half, angle = observations.on_plane(chosen, squares)
     offset = np.hypot(squares.x - chosen.projected[:, 0], squares.y - chosen.projected[:, 1])
     drawn = pairs.Patches(chosen.point, reference, chosen.xyz, half, angle, offset)
-    fit = pairs.matching(drawn)
-    lists = pairs.lists(drawn, fit, seed)
+    fitting = pairs.matching(drawn)
+    lists = pairs.lists(drawn, fitting, seed)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=out.parent) as file:
         pixels = np.memmap(file, np.uint8, "w+", shape=(tally.patches, SIDE, SIDE))
@@ -206,6 +208,9 @@ def build(
             )
             for k, one in enumerate(names)
         ]
+        fit.check(
+            [folders.at(images, one) for one in names], chosen.image, chosen.point, squares, pixels
+        )
         report = Report(
             name=f"phototour-{name}",
             folder=out,
@@ -216,7 +221,7 @@ def build(
             by_chance=round(by_chance, 4),
             tally=tally,
             pairs={file_name: len(rows) for file_name, rows in lists.items()},
-            fit=round(len(fit) / _pairs_of_a_point(chosen.point), 4),
+            fit=round(len(fitting) / _pairs_of_a_point(chosen.point), 4),
             offset_px=round(float(np.median(np.hypot(*(seen.detected - seen.projected).T))), 4),
             correlation=_correlations(pixels, chosen.point, next(iter(lists.values()))),
         )

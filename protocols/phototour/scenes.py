@@ -1,11 +1,13 @@
 """What the protocols have in common: the scenes of a folder as one data set, and their scores."""
 
 import hashlib
+import json
 import logging
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +16,19 @@ from jaxtyping import Float
 from harness import Block, Dataset, Scores, folders
 from harness.registry import unknown
 from harness.statistics import COVERED
-from protocols.naming import after_folder, granted
+from protocols.naming import after_folder, granted, unless_wrong
 from protocols.phototour.reader import Numbers, Scene, blocks, read_scene
 from protocols.phototour.sample import sample
+
+SIZES: dict[str, dict[str, int]] = json.loads(
+    (files("protocols.phototour") / "official.json").read_text()
+)
+"""Of each official scene of DoG points: bytes of its files, number and bytes of its tiles."""
+
+UNCHECKED = "the pixels and numbers in PhotoTour's files; only the sizes of the files are known."
+UNCHECKED_HARRIS = (
+    "the files of PhotoTour's Harris scenes; only their numbers of patches are known."
+)
 
 OFFICIAL = {
     "liberty": 450092,
@@ -45,6 +57,7 @@ class Opened:
 
     name: str  # of the data set
     scenes: tuple[Scene, ...]
+    unchecked: tuple[str, ...]  # as of the data set
 
 
 def open_scenes(data: Path | None, split: str | None) -> Opened:
@@ -74,7 +87,9 @@ def open_scenes(data: Path | None, split: str | None) -> Opened:
             if seen.setdefault(same, name) != name:
                 raise ValueError(f"{root}: {seen[same]} and {name} are one scene; remove one")
     scenes = tuple(read_scene(found[name], name) for name in chosen)
-    return Opened(_name(root, scenes), scenes)
+    name = _name(root, scenes)
+    said = [UNCHECKED if scene.name in SIZES else UNCHECKED_HARRIS for scene in scenes]
+    return Opened(name, scenes, tuple(dict.fromkeys(said)) if name == "phototour" else ())
 
 
 def join(
@@ -118,6 +133,7 @@ def join(
         np.concatenate(numbers),
         truth=hashlib.sha256(lines.encode()).hexdigest(),
         sources=frozenset().union(*cells(opened).values()),
+        unchecked=opened.unchecked,
     )
 
 
@@ -215,17 +231,33 @@ def _has_parts(folder: Path) -> bool:
 
 
 def _name(root: Path, scenes: Sequence[Scene]) -> str:
-    """The name that scores are kept under: "phototour" only for scenes of the official size."""
+    """The name that scores are kept under: "phototour" only if no known fact is missed."""
     if recorded := _recorded(root):
         return recorded
-    odd = [scene for scene in scenes if OFFICIAL.get(scene.name) != len(scene)]
-    for scene in odd:
-        if scene.name in OFFICIAL:
-            log.warning(
-                "%s has %d patches, PhotoTour's %s has %d: scores enter another table",
-                scene.folder, len(scene), scene.name, OFFICIAL[scene.name],
-            )  # fmt: skip
-    return after_folder("phototour", root, "phototour-sample") if odd else "phototour"
+    if not all(scene.name in OFFICIAL for scene in scenes):
+        return after_folder("phototour", root, "phototour-sample")
+    faults = [fault for scene in scenes for fault in _faults(scene)]
+    return unless_wrong("phototour", faults, root, "phototour-sample")
+
+
+def _faults(scene: Scene) -> Iterator[str]:
+    """How a scene with an official name differs from the official one, as far as that is known.
+
+    Files that no protocol asks for may be missing.
+    """
+    if len(scene) != OFFICIAL[scene.name]:
+        yield f"{scene.folder} has {len(scene)} patches, not {OFFICIAL[scene.name]}"
+    known = dict(SIZES.get(scene.name, {}))
+    if not known:
+        return
+    tiles, size = known.pop("tiles"), known.pop("bytes of a tile")
+    if len(scene.tiles) != tiles:
+        yield f"{scene.folder} has {len(scene.tiles)} tiles, not {tiles}"
+    wanted = {scene.folder / name: size for name, size in known.items()}
+    wanted |= {tile.file: size for tile in scene.tiles}
+    for file, size in wanted.items():
+        if file.is_file() and (own := file.stat().st_size) != size:
+            yield f"{file} has {own} bytes, not {size}"
 
 
 def _recorded(folder: Path) -> str | None:

@@ -24,7 +24,7 @@ from jaxtyping import Int
 
 from harness import Block, Dataset, matlab
 from harness.types import Patches
-from protocols.naming import after_folder, granted
+from protocols.naming import granted, unless_wrong
 from protocols.romepatches.sample import sample
 
 HALVES = ("train", "test")
@@ -34,6 +34,7 @@ GREY = (299, 587, 114)  # thousandths of red, green and blue in grey: BT.601
 
 LARGEST = 2**53  # whole number up to which a float holds all
 DENSEST = 1032  # bytes that deflate packs into one: a file can't hold more
+UNCHECKED = "the patches and labels of RomePatches; only their size and numbers are known."
 
 log = logging.getLogger(__name__)
 
@@ -128,14 +129,16 @@ def _read(root: Path, stamps: tuple[tuple[int, int] | None, ...]) -> RomePatches
         truth.update(which[: len(queries)].tobytes() + b"\0" + which[len(queries) :].tobytes())
         start += len(labels)
         point += len(numbers)
+    name = _name(root, halves, blocks)
     dataset = Dataset(
-        name=_name(root, halves, blocks),
+        name=name,
         split="full",
         blocks=tuple(blocks),
         point=np.concatenate(points),
         image=np.arange(start),  # not known: every patch counts as of an image of its own
         truth=truth.hexdigest(),
         sources=frozenset(f"romepatches/{half}" for half in HALVES),
+        unchecked=(UNCHECKED,) if name == "romepatches" else (),
     )
     return RomePatches(dataset, tuple(halves))
 
@@ -235,8 +238,13 @@ def _name(root: Path, halves: list[Half], blocks: list[Block]) -> str:
     """The name that scores are kept under: "romepatches" only for a set of the published size."""
     if (root / "dataset.json").is_file():
         return granted(root / "dataset.json", MADE)[0]
-    official = all(
-        half.positive.shape == (QUERIES, POSITIVES) and len(half.database) == DATABASE
-        for half in halves
-    ) and all(block.read().shape[1] == SIDE for block in blocks)
-    return "romepatches" if official else after_folder("romepatches", root, "romepatches-sample")
+    faults = []
+    for half, block in zip(halves, blocks, strict=True):
+        (queries, matches), database = half.positive.shape, len(half.database)
+        side = block.read().shape[1]
+        if (queries, matches, database, side) != (QUERIES, POSITIVES, DATABASE, SIDE):
+            faults.append(
+                f"{half.name} has {queries} queries of {matches} matches each among {database}"
+                f" patches of {side} pixels, not {QUERIES}, {POSITIVES}, {DATABASE}, {SIDE}"
+            )
+    return unless_wrong("romepatches", faults, root, "romepatches-sample")
