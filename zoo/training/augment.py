@@ -1,13 +1,12 @@
 """Random turns and flips of patches on their way to the network; seed and step decide them."""
 
 import math
-from typing import Literal
 
 import torch
 from jaxtyping import Float, Int, UInt8
 from torch.nn import functional
 
-Dihedral = bool | Literal["hardnet", "tfeat"]
+from zoo.training.recipe import Dihedral
 
 # The 8 symmetries of the square are numbered by bits: 1 mirrors left and right, 2 mirrors top and
 # bottom, 4 then transposes. 3 is half a turn, 5 a quarter turn counterclockwise, 6 a clockwise one.

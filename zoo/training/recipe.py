@@ -42,6 +42,7 @@ NETWORKS = {
 """Names in [network]; another package's is written as package.module:Name."""
 
 Share = Annotated[float, Ge(0), Lt(1)]
+Dihedral = bool | Literal["hardnet", "tfeat"]
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Augmentation(Strict):
     equally often; "hardnet" and "tfeat" draw as the code of that name does (see augment.py).
     """
 
-    dihedral: bool | Literal["hardnet", "tfeat"] = False
+    dihedral: Dihedral = False
 
 
 class Checkpoints(Strict):
