@@ -90,7 +90,7 @@ def prepare(
         log.info("held_out is 0: all points are trained on, so no held-out error is shown")
     groups = Groups.of(dataset.point, dataset.image, split.train)
     sampler = method.sampler(groups, recipe.seed)
-    recipe = recipe.model_copy(update={"steps_per_epoch": _epoch(recipe, method, groups)})
+    recipe = recipe.model_copy(update={"steps_per_epoch": steps_per_epoch(recipe, method, groups)})
     method.study(patches, groups)
     stored = patches(network.side)
     network.study(stored, split.train)
@@ -107,7 +107,7 @@ def prepare(
     )
 
 
-def _epoch(recipe: Recipe, method: Method, groups: Groups) -> int:
+def steps_per_epoch(recipe: Recipe, method: Method, groups: Groups) -> int:
     """Steps of an epoch, with this training set.
 
     Raises:
