@@ -30,8 +30,8 @@ from zoo.training.state import FILE
 
 RECIPES = (
     "hardnet", "hardnet-gor", "sosnet", "hynet", "tfeat", "l2net", "l2net+", "siamese", "triplet",
-    "mixed-context", "doap", "doap-st", "doap-binary", "hardnet-star", "adasample-lambda-0", "hardpos",
-    "adasample", "adasample+sos",
+    "mixed-context", "doap", "doap-st", "doap-binary", "hardnet-star", "adasample-lambda-0",
+    "hardpos", "adasample", "adasample+sos",
 )  # fmt: skip
 BATCH = 512  # patches
 CLASS = 8  # patches of a point, where a method looks at whole classes
