@@ -92,7 +92,8 @@ def train(
         if last is None:
             raise KeyboardInterrupt
         if number() == 0:
-            _placed(out, run, parts, last, read_log(out))
+            made = trained.by_torch(*_placed(out, run, parts, last, read_log(out)))
+            onnx_export.export(made, out / "model.onnx")
     return out
 
 
@@ -271,8 +272,10 @@ def _bar() -> Progress:
     )
 
 
-def _placed(out: Path, run: Run, parts: Sequence[Dataset], last: Seen, log: Sequence[Seen]) -> None:
-    """Write the network as it is after a step: weights, their card, and the ONNX file of both.
+def _placed(
+    out: Path, run: Run, parts: Sequence[Dataset], last: Seen, log: Sequence[Seen]
+) -> tuple[Path, Card]:
+    """Write the weights after a step, and their card; both.
 
     Args:
         out: folder.
@@ -288,7 +291,7 @@ def _placed(out: Path, run: Run, parts: Sequence[Dataset], last: Seen, log: Sequ
     with atomic.writing(weights) as stream:
         stream.write(contents)
     cards.write(out / "card.json", card)
-    onnx_export.export(trained.by_torch(weights, card), out / "model.onnx")
+    return weights, card
 
 
 def _curve(recipe: Recipe, log: Sequence[Seen]) -> tuple[Moment, ...]:

@@ -122,7 +122,10 @@ class Augmentation(Strict):
 
 
 class Checkpoints(Strict):
-    """Which weights are kept on the way; they change nothing in the training."""
+    """Which weights are kept on the way, with their cards, in epochs/NUMBER of the training.
+
+    They change nothing in the training, and can be asked for when it is resumed.
+    """
 
     every: Annotated[int, Gt(0)] | None = None  # epochs; None keeps only the last weights
 
