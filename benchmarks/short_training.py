@@ -26,13 +26,13 @@ from zoo.training import command, held_out
 from zoo.training.command import RECIPE
 from zoo.training.log import read_log
 from zoo.training.patches import stored
-from zoo.training.recipe import Recipe, read
+from zoo.training.recipe import Recipe, differences, kept, read
 from zoo.training.state import FILE
 
 RECIPES = (
     "hardnet", "hardnet-gor", "sosnet", "hynet", "tfeat", "l2net", "l2net+", "siamese", "triplet",
-    "mixed-context", "doap", "doap-st", "doap-binary", "hardnet-star", "hardpos", "adasample",
-    "adasample+sos",
+    "mixed-context", "doap", "doap-st", "doap-binary", "hardnet-star", "adasample-lambda-0",
+    "hardpos", "adasample", "adasample+sos",
 )  # fmt: skip
 BATCH = 512  # patches
 CLASS = 8  # patches of a point, where a method looks at whole classes
@@ -50,7 +50,7 @@ def settings(recipe: Recipe, patches: int) -> list[str]:
         if recipe.optimiser.name == "sgd":
             found += [f"optimiser.lr={recipe.optimiser.lr * BATCH / batch}"]
         batch = BATCH
-    if recipe.method.name == "adasample":
+    if method.get("class_size"):
         found += [f"method.class_size={CLASS}"]
     epochs = recipe.epochs
     return [*found, f"steps_per_epoch={max(1, round(patches / batch / epochs))}"]
@@ -65,21 +65,16 @@ def trained_or_resumed(name: str, out: Path, data: Sequence[str], given: Sequenc
 def is_trained(name: str, out: Path, given: Sequence[str]) -> bool:
     """Whether a folder holds a training by a recipe that is done, on whatever data.
 
-    An option that the method or network did not have then was what it is by default now.
-
     Raises:
         FileExistsError: if what it holds, done or not, is by another.
     """
     if (out / RECIPE).is_file():
-        kept = json.loads((out / RECIPE).read_text("utf-8"))
-        asked = json.loads(read(name, given, kept["data"]).model_dump_json())
-        for key, value in asked.items():
-            was = {**value, **kept[key]} if key in ("method", "network") else kept.get(key)
-            if was != value:
-                raise FileExistsError(
-                    f"{out} holds a training whose {key} is {was}, not {value}: move it away, or"
-                    " choose another --out"
-                )
+        before = kept(json.loads((out / RECIPE).read_text("utf-8")), out / RECIPE)
+        for key, (was, value) in differences(before, read(name, given, before.data)).items():
+            raise FileExistsError(
+                f"{out} holds a training whose {key} is {was}, not {value}: move it away, or"
+                " choose another --out"
+            )
     return (out / "model.onnx").is_file()
 
 

@@ -22,6 +22,7 @@ To ship the weights of a training, see `zoo.ship`.
 
 import argparse
 import inspect
+import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -51,7 +52,9 @@ OPTIONS = {
     "images": 3, "share": 1.0,  # where negatives come from
     "e2": BATCH / 2 / 128,  # a sum that doesn't grow with the batch, as L2-Net's others do: for 128
     "class_size": 4, "turn": 0.0,  # of a point, where a method looks at several; copies fill up
+    "separate": False,  # batch normalisation sees the whole batch, as it does in DOAP
 }  # fmt: skip
+DROPOUT = 0.1  # of all networks that have it
 
 
 def sets(given: argparse.Namespace) -> list[Path]:
@@ -78,8 +81,12 @@ def settings(
     takes = inspect.signature(find("method", recipe.method.name)).parameters
     found = [*ALIKE, f"seed={seed}", f"epochs={EPOCHS}"]
     if recipe.network.name == "l2net-mean-deviation":
-        found += ["network.name=l2net", "network.dropout=0.1"]
-    found += [f"method.{key}={value}" for key, value in options.items() if key in takes]
+        found += ["network.name=l2net", f"network.dropout={DROPOUT}"]
+    elif "dropout" in recipe.network.options:
+        found += [f"network.dropout={DROPOUT}"]
+    if recipe.method.options.get("class_size") is None:  # pairs of a point's own patches
+        takes = takes.keys() - {"class_size", "turn"}
+    found += [f"method.{key}={json.dumps(one)}" for key, one in options.items() if key in takes]
     return [*found, f"steps_per_epoch={max(1, round(patches / BATCH / EPOCHS))}"]
 
 

@@ -27,13 +27,18 @@ def test_a_training_by_another_recipe_is_not_taken(benchmark, tmp_path):
     assert not is_trained("hardnet", tmp_path, given)
     kept = json.loads(read("hardnet", given, ["scenes"]).model_dump_json())
     (tmp_path / "model.onnx").touch()
-    for method in (kept["method"], {"name": "hardnet", "pairs": 64, "margin": 1.0}):  # an older one
-        (tmp_path / "recipe.json").write_text(json.dumps({**kept, "method": method}))
-        assert is_trained("hardnet", tmp_path, given)
+    (tmp_path / "recipe.json").write_text(json.dumps(kept))
+    assert is_trained("hardnet", tmp_path, given)
+    older = {"name": "hardnet", "pairs": 64, "margin": 1.0}
+    (tmp_path / "recipe.json").write_text(json.dumps({**kept, "method": older}))
+    with pytest.raises(FileExistsError, match=r"whose method\.separate is False, not True"):
+        is_trained("hardnet", tmp_path, given)
+    given += ["method.separate=false"]
+    assert is_trained("hardnet", tmp_path, given)
     with pytest.raises(FileExistsError, match="whose seed is 3, not 4"):
-        is_trained("hardnet", tmp_path, ["seed=4", "method.pairs=64"])
-    with pytest.raises(FileExistsError, match=r"whose method is .*64.*, not .*128"):
-        is_trained("hardnet", tmp_path, ["seed=3", "method.pairs=128"])
+        is_trained("hardnet", tmp_path, ["seed=4", *given[1:]])
+    with pytest.raises(FileExistsError, match=r"whose method\.pairs is 64, not 128"):
+        is_trained("hardnet", tmp_path, [*given, "method.pairs=128"])
 
 
 def test_the_deviation_over_seeds_is_pooled(benchmark):
@@ -107,9 +112,11 @@ def test_all_methods_of_the_zoo_have_one_setting(benchmark):
         assert (method["images"], method["share"]) == (3, 1.0)
         pairs = method.get("pairs", method.get("in_order", 0) + method.get("at_random", 0))
         assert method.get("patches", 2 * pairs) == module.BATCH
-        assert {k: method[k] for k in method if k in module.OPTIONS} == {
-            k: v for k, v in module.OPTIONS.items() if k in method
-        }
+        same = {k for k in method if k in module.OPTIONS}
+        if method.get("class_size", 0) is None:
+            same -= {"class_size", "turn"}
+        assert {k: method[k] for k in same} == {k: module.OPTIONS[k] for k in same}
+        assert whole.network.options.get("dropout", 0.1) == module.DROPOUT
         taken |= set(method)
     assert taken >= set(module.OPTIONS)
 

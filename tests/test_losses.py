@@ -8,11 +8,12 @@ import torch
 from vectors import awkward_pairs, matching_pairs
 
 from zoo.hardnet import orthogonal, triplet
-from zoo.hynet import hybrid_triplet, unlike_lengths
+from zoo.hynet import hybrid_triplet, steepest, unlike_lengths
 from zoo.l2net import compactness, descriptor_similarity, intermediate
 from zoo.mixed_context import mixed_context
-from zoo.sosnet import quadratic_triplet, second_order
-from zoo.training.distances import euclidean, hardest
+from zoo.sosnet import neighbours_of, quadratic_triplet, second_order
+from zoo.training import recipe
+from zoo.training.distances import alike, euclidean, hardest
 from zoo.triplet_swap import swapped_triplet
 
 norm = np.linalg.norm
@@ -28,7 +29,12 @@ FUNCTIONS = {
     "hardnet": lambda a, p, point: triplet(a, p, point, margin=1.0),
     "gor": lambda a, p, point: orthogonal(a, p.roll(1, 0)),
     "sosnet first order": lambda a, p, point: quadratic_triplet(a, p, point, margin=1.0),
-    "sosnet second order": lambda a, p, point: second_order(a, p, point, neighbours=3),
+    "sosnet second order": lambda a, p, point: second_order(
+        a, p, point, neighbours=3, neighbourhood="released"
+    ),
+    "sosnet paper": lambda a, p, point: second_order(
+        a, p, point, neighbours=3, neighbourhood="paper"
+    ),
     "hynet": lambda a, p, point: hybrid_triplet(a, p, point, margin=1.2, alpha=2.0),
     "hynet lengths": lambda a, p, point: unlike_lengths(a, 2 * p),
     "triplet swap": lambda a, p, point: swapped_triplet(a, p, a.roll(1, 0), margin=2.0),
@@ -153,17 +159,32 @@ def twin_quadratic(a, p):
     ]
 
 
-def twin_second_order(a, p):
-    n, found = len(a), []
-    for i in range(n):
-        others = [j for j in range(n) if j != i]
-        neighbours = set()
-        for x in (a, p):
-            neighbours |= set(sorted(others, key=lambda j, x=x: norm(x[i] - x[j]))[:3])
-        found.append(
-            math.sqrt(sum((norm(a[i] - a[j]) - norm(p[i] - p[j])) ** 2 for j in neighbours))
-        )
+def nearest(x, y, i, k):
+    """The k rows j != i of y that are nearest to row i of x."""
+    others = [j for j in range(len(x)) if j != i]
+    return set(sorted(others, key=lambda j: norm(x[i] - y[j]))[:k])
+
+
+def paper_neighbours(a, p, k):
+    return [nearest(a, a, i, k) | nearest(p, p, i, k) for i in range(len(a))]
+
+
+def released_neighbours(a, p, k):
+    """Of each kind of distance those of i, and those that i is a neighbour of."""
+    found = [set() for _ in range(len(a))]
+    for x, y in ((a, a), (p, p), (a, p), (p, a)):
+        for i in range(len(a)):
+            for j in nearest(x, y, i, k):
+                found[i].add(j)
+                found[j].add(i)
     return found
+
+
+def twin_second_order(a, p, neighbours_of=released_neighbours):
+    return [
+        math.sqrt(sum((norm(a[i] - a[j]) - norm(p[i] - p[j])) ** 2 for j in near))
+        for i, near in enumerate(neighbours_of(a, p, 3))
+    ]
 
 
 def twin_hynet(a, p):
@@ -236,6 +257,7 @@ TWINS = {
     "gor": twin_gor,
     "sosnet first order": twin_quadratic,
     "sosnet second order": twin_second_order,
+    "sosnet paper": lambda a, p: twin_second_order(a, p, paper_neighbours),
     "hynet": twin_hynet,
     "hynet lengths": lambda a, p: [(norm(x) - norm(2 * y)) ** 2 for x, y in zip(a, p, strict=True)],
     "triplet swap": twin_swap,
@@ -284,11 +306,72 @@ def test_nothing_is_lost_where_every_negative_is_too_near(name):
     assert (FUNCTIONS[name](a, p, torch.arange(6)) == 0).all()
 
 
-def test_second_order_similarity_is_full_where_both_sides_are_alike():
+@pytest.mark.parametrize("neighbourhood", ["released", "paper"])
+def test_second_order_similarity_is_full_where_both_sides_are_alike(neighbourhood):
     a, _ = matching_pairs(9)
     turned = a.flip(1)  # an isometry
-    found = second_order(a, turned, torch.arange(9), neighbours=3)
+    found = second_order(a, turned, torch.arange(9), neighbours=3, neighbourhood=neighbourhood)
     assert found.max() < 2e-3
+
+
+def test_the_released_code_of_sosnet_has_about_twice_the_neighbours_of_the_paper():
+    a, p = matching_pairs(512, dim=128, noise=1.0)
+    within = euclidean(a, a), euclidean(p, p)
+    other = ~alike(torch.arange(512))
+    means = []
+    for between, twin in ((None, paper_neighbours), (euclidean(a, p), released_neighbours)):
+        found = neighbours_of(*within, between, other, 8)
+        slow = torch.zeros_like(other)
+        for i, near in enumerate(twin(a.numpy(), p.numpy(), 8)):
+            slow[i, list(near)] = True
+        assert (found != slow).sum() <= 4  # where float32 does not tell the eighth from the ninth
+        means.append(round(float(found.sum(dim=1).float().mean()), 1))
+    assert means == [14.7, 26.9]
+
+
+def test_released_neighbours_are_mutual_and_not_too_near():
+    a, p = matching_pairs(40, dim=8, noise=1.0)
+    p[3] = a[5]
+    other = ~alike(torch.arange(40))
+    found = neighbours_of(euclidean(a, a), euclidean(p, p), euclidean(a, p), other, 3)
+    assert torch.equal(found, found.T) and not found.diagonal().any()
+    far = torch.full((40, 40), 2.0)
+    near = far.clone()
+    near[3, 5] = near[5, 3] = 0.007
+    near[0, 1] = 0.009
+    found = neighbours_of(near, far, far + 1, other, 38)
+    assert found[0, 1] and found[1, 0]
+    only = neighbours_of(near, near, near, other, 1)
+    assert not only[3, 5] and only[0, 1] and only[1, 0]
+
+
+def released_hynet(a, p, raw_a, raw_p):
+    """As yuruntian/HyNet computes it: a sum of undivided distances, margin 1.2, gamma 0.1."""
+    total = 0.0
+    for i in range(len(a)):
+        near, far = norm(a[i] - p[i]), least_across(a, p, i, "within")
+        total += max(0.0, 1.2 + (near + near**2 / 2 * 2) - (far + far**2 / 2 * 2))
+        total += 0.1 * (norm(raw_a[i]) - norm(raw_p[i])) ** 2
+    return total
+
+
+def test_the_recipe_of_hynet_is_its_released_run_divided_by_z():
+    read = recipe.read("hynet").method.options
+    margin, alpha, gamma = read["margin"], read["alpha"], read["gamma"]
+    a, p = matching_pairs(20, dtype=torch.float64)
+    lengths = 1 + torch.arange(20)[:, None] / 10
+    raw = a * lengths, p / lengths
+
+    def ours(margin, gamma):
+        losses = hybrid_triplet(a, p, torch.arange(20), margin=margin, alpha=alpha)
+        return float((losses + gamma * unlike_lengths(*raw)).sum())
+
+    theirs = released_hynet(*(x.numpy() for x in (a, p, *raw)))
+    z = steepest(alpha)
+    assert (margin, alpha, gamma) == (0.4386, 2.0, 0.0366)
+    assert z == pytest.approx(2.736, abs=5e-4)
+    assert z * ours(1.2 / z, 0.1 / z) == pytest.approx(theirs, rel=1e-5)
+    assert z * ours(margin, gamma) == pytest.approx(theirs, rel=2e-3)  # rounded to four decimals
 
 
 def test_random_directions_are_as_orthogonal_as_regularisation_wants_them():

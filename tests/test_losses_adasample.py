@@ -8,10 +8,12 @@ import torch
 from scipy import stats
 from vectors import awkward_pairs, matching_pairs, unit_rows
 
-from zoo.adasample import CLOSE, AdaSample, any_pairs, chances, classes, hinge, weights
+from zoo.adasample import CLOSE, AdaSample, chances, hinge, weights
 from zoo.adasample_informativeness import Informativeness, informativeness
 from zoo.backbones import Network, unit
+from zoo.hardnet import HardNet
 from zoo.sosnet import second_order
+from zoo.training.classes import any_pairs, classes
 from zoo.training.distances import angle_paired, euclidean_paired
 from zoo.training.groups import Groups
 from zoo.training.method import Describe
@@ -221,7 +223,8 @@ def test_any_pairs_are_two_patches_of_a_class_each_as_often():
 
 
 def method(lambda_=10.0, pairs=6, **options):
-    return AdaSample(pairs=pairs, lambda_=lambda_, margin=1.0, class_size=4, **options)
+    options = {"class_size": 4, "separate": False} | options
+    return AdaSample(pairs=pairs, lambda_=lambda_, margin=1.0, **options)
 
 
 @pytest.mark.parametrize("lambda_", [0.0, 10.0])
@@ -237,7 +240,28 @@ def test_half_of_the_classes_are_seen_in_few_images(lambda_):
 def test_a_patch_and_its_copy_are_no_pair():
     with pytest.raises(ValueError, match="give a turn, or class_size 2"):
         method(0.0, turn=0.0)
+    with pytest.raises(ValueError, match="give a turn, or class_size 2"):
+        HardNet(pairs=6, margin=1.0, class_size=4, turn=0.0)
     assert method(10.0, turn=0.0).turn == 0
+    assert HardNet(pairs=6, margin=1.0, class_size=2, turn=0.0).turn == 0
+
+
+def test_hardnet_star_draws_adasamples_classes_and_has_hardnets_loss():
+    made = HardNet(pairs=6, margin=1.0, class_size=4, separate=False)
+    found = groups([2, 3, 4, 9] * 5)
+    batch, same = (one.sampler(found, 0)(3) for one in (made, method(0.0)))
+    for mine, ada in zip(vars(batch).values(), vars(same).values(), strict=True):
+        assert np.array_equal(mine, ada)
+    assert batch.angle.any() and len(batch) == 12
+    patches = torch.randn(12, 1, 3, 3, generator=torch.Generator().manual_seed(0))
+    point = torch.arange(6).repeat(2)
+    a, p = unit(patches.flatten(1)[:, :5]).double().numpy().reshape(2, 6, 5)
+    losses = []
+    for i in range(6):
+        least = min(min(norm(a[i] - p[j]), norm(a[j] - p[i])) for j in range(6) if j != i)
+        losses.append(max(0.0, 1 + norm(a[i] - p[i]) - least))
+    value = made(Counted(), patches, point, torch.Generator())
+    assert float(value) == pytest.approx(np.mean(losses), rel=1e-4)
 
 
 @pytest.mark.parametrize("lambda_", [0.0, 10.0])
@@ -379,7 +403,9 @@ def test_second_order_similarity_is_added():
     plain, describe, _ = step(method())
     both, *_ = step(method(sos=0.5, neighbours=3))
     anchor, positive = unit(describe.trained[0].flatten(1)[:, :5]).chunk(2)
-    second = second_order(anchor, positive, torch.arange(6), neighbours=3).mean()
+    second = second_order(
+        anchor, positive, torch.arange(6), neighbours=3, neighbourhood="released"
+    ).mean()
     torch.testing.assert_close(both, plain + 0.5 * second)
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from zoo.training import recipe
+from zoo.backbones import L2Net
+from zoo.training import pairs, recipe
 from zoo.training.describe import Described
 from zoo.training.groups import Groups
 
@@ -34,8 +35,9 @@ def groups():
     return Groups.of(np.repeat(np.arange(POINTS), EACH), np.tile(np.arange(EACH), POINTS))
 
 
-def made(name, patches, **more):
-    settings = [f"method.{key}={value}" for key, value in {**RECIPES[name], **more}.items()]
+def made(name, patches, small=None, **more):
+    options = {**(small or RECIPES[name]), **more}
+    settings = [f"method.{key}={value}" for key, value in options.items()]
     read = recipe.read(name, settings)
     torch.manual_seed(0)
     network, method = recipe.make("network", read.network), recipe.make("method", read.method)
@@ -121,6 +123,68 @@ def test_the_loss_is_the_same_for_the_same_random_numbers(name, groups, patches)
 def test_options_that_make_no_sense_are_refused_by_name(name, key, value):
     with pytest.raises(ValueError, match=key):
         recipe.read(name, [f"method.{key}={value}"])
+
+
+class Halves:
+    """Describes anchors and positives one after the other."""
+
+    def __init__(self, network):
+        self.whole = Described(network, torch.float32)
+
+    def __call__(self, patches):
+        return torch.cat([self.whole(half) for half in patches.chunk(2)])
+
+    def maps(self, patches):
+        both = [self.whole.maps(half) for half in patches.chunk(2)]
+        return tuple(torch.cat(one) for one in zip(*both, strict=True))
+
+    def still(self, patches):
+        return self.whole.still(patches)
+
+
+PAIRS = {
+    "hardnet": {"pairs": 8},
+    "hardnet-gor": {"pairs": 8},
+    "sosnet": {"pairs": 8},
+    "hynet": {"pairs": 8},
+    "l2net": {"in_order": 4, "at_random": 4},
+    "adasample": {"pairs": 8, "class_size": 4},
+    "mixed-context": {"pairs": 8},
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_anchors_and_positives_are_normalised_separately_on_demand(name, groups, patches):
+    values = {}
+    for separate in (True, False):
+        for describe in (lambda net: Described(net, torch.float32), Halves):
+            network, method = made(name, patches, PAIRS[name], separate=str(separate).lower())
+            torch.manual_seed(0)
+            batch = method.sampler(groups, 0)(0)
+            x = torch.from_numpy(patches[batch.rows])[:, None].float()
+            random = torch.Generator().manual_seed(0)
+            if hasattr(network, "dropout"):
+                network.dropout.p = 0.0  # whose numbers depend on how many patches pass together
+            if name == "hynet":
+                network.last[0].p = 0.0
+            values[separate, describe is Halves] = method(
+                describe(network), x, torch.from_numpy(batch.point), random
+            )
+    torch.testing.assert_close(values[True, False], values[False, True], rtol=1e-5, atol=1e-5)
+    assert not torch.allclose(values[True, False], values[False, False], rtol=1e-5, atol=1e-5)
+
+
+def test_what_passes_separately_does_not_depend_on_the_other_half(patches):
+    torch.manual_seed(0)
+    network = L2Net().train()
+    x = torch.from_numpy(patches[:16])[:, None].float()
+    other = torch.cat([x[:8], 255 - x[8:]])
+    describe = Described(network, torch.float32)
+    for separate, same in ((True, True), (False, False)):
+        one, two = (pairs.described(describe, y, separate=separate)[0] for y in (x, other))
+        assert torch.equal(one, two) is same
+        maps = [pairs.described_maps(describe, y, separate=separate) for y in (x, other)]
+        assert all(torch.equal(a, b) is same for (a, _), (b, _) in zip(*maps, strict=True))
 
 
 def test_regularisation_adds_its_weight(groups, patches):

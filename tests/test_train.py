@@ -97,6 +97,74 @@ def test_a_folder_that_holds_a_training_is_not_written_over(recipe, scenes, tmp_
     assert (out / "weights.safetensors").read_bytes() == before
 
 
+def test_weights_of_epochs_are_those_of_a_shorter_training(recipe, scenes, tmp_path):
+    settings = ["checkpoints.every=2", "epochs=4"]
+    out = command.train(recipe, tmp_path / "out", data=[scenes], settings=settings, device="cpu")
+    short = command.train(
+        recipe, tmp_path / "short", data=[scenes], settings=["epochs=2"], device="cpu"
+    )
+    assert sorted(one.name for one in (out / "epochs").iterdir()) == ["00002", "00004"]
+    for epoch, same in (("00002", short), ("00004", out)):
+        folder = out / "epochs" / epoch
+        assert (folder / command.WEIGHTS).read_bytes() == (same / command.WEIGHTS).read_bytes()
+        own = card.read(folder / "card.json")
+        assert own.steps == own.curve[-1].step == 2 * int(epoch)
+        assert own.curve[-1] == card.read(same / "card.json").curve[-1]
+        assert "checkpoints" not in own.recipe
+        vectors = trained.by_torch(folder / command.WEIGHTS, own).describe(
+            np.zeros((3, 64, 64), np.uint8)
+        )
+        assert vectors.shape == (3, 16)
+    resumed = command.train(
+        recipe, out, data=[scenes], settings=["epochs=4"], device="cpu", resume=True
+    )
+    assert resumed == out  # what is kept on the way makes no other training
+
+
+def test_weights_of_epochs_without_a_state_are_not_written_over(recipe, scenes, tmp_path):
+    (tmp_path / "out" / "epochs" / "00001").mkdir(parents=True)
+    with pytest.raises(FileExistsError, match="epochs holds weights of a training that can't be"):
+        command.train(recipe, tmp_path / "out", data=[scenes], device="cpu")
+
+
+def test_a_card_says_that_nothing_was_held_out(recipe, scenes, tmp_path):
+    out = command.train(
+        recipe, tmp_path / "out", data=[scenes], settings=["held_out=0"], device="cpu"
+    )
+    made = card.read(out / "card.json")
+    assert "No points were held out: the curve has losses only." in made.limits
+    assert [moment.step for moment in made.curve] == [0, 2, 4, 6]
+    assert all(moment.fpr95 is None for moment in made.curve)
+    losses = [seen.loss for seen in log.read_log(out)]
+    assert made.curve[1].loss == pytest.approx((losses[1] + losses[2]) / 2)
+    assert made.recipe["held_out"] == 0
+
+
+def test_a_recipe_that_changed_since_names_what_changed(recipe, scenes, tmp_path):
+    out = command.train(recipe, tmp_path / "out", data=[scenes], device="cpu")
+    with pytest.raises(ValueError) as error:
+        command.train(
+            recipe,
+            out,
+            data=[scenes],
+            settings=["method.pairs=8", "optimiser.lr=0.2"],
+            device="cpu",
+            resume=True,
+        )
+    told = str(error.value)
+    assert "recipe.json is of a training by another recipe" in told
+    assert "method.pairs was 16, now 8; optimiser.lr was 0.1, now 0.2" in told
+    assert "--set KEY=VALUE" in told
+    (out / "recipe.json").write_text("[1]")
+    with pytest.raises(ValueError, match=r"recipe\.json is not the recipe of a training"):
+        command.train(recipe, out, data=[scenes], device="cpu", resume=True)
+
+
+def test_automatic_precision_is_float32_on_gpus():
+    assert command.precision_of("auto", torch.device("cuda")) is torch.float32
+    assert command.precision_of("bfloat16", torch.device("cuda")) is torch.bfloat16
+
+
 def test_a_killed_process_resumes_to_the_same_weights(recipe, scenes, tmp_path):
     whole = command.train(
         recipe, tmp_path / "whole", data=[scenes], device="cpu", settings=["epochs=20"]

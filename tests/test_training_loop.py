@@ -186,6 +186,60 @@ def test_no_held_out_point_is_trained_on(small, tmp_path):
     assert not np.isin(run.dataset.image[run.split.train], run.dataset.image[run.split.a]).any()
 
 
+def test_with_nothing_held_out_all_is_trained_on_and_no_error_is_told(small, tmp_path, caplog):
+    caplog.set_level("INFO", "zoo.training.loop")
+    run = run_of(held_out=0)
+    assert "all points are trained on, so no held-out error is shown" in caplog.text
+    assert len(run.split.train) == POINTS * EACH
+    seen = list(loop.train(run, tmp_path))
+    assert [one.step for one in seen] == list(range(13))
+    assert all(one.fpr95 is None for one in seen)
+    drawn = {p for step in range(200) for p in run.dataset.point[run.sampler(step).rows]}
+    assert drawn == set(range(POINTS))
+
+
+def kept_weights(run, into):
+    def keep(seen):
+        into[seen.step] = weights(run)
+
+    return keep
+
+
+@pytest.mark.parametrize(("every", "steps"), [(1, [3, 6, 9, 12]), (2, [6, 12]), (3, [9])])
+def test_weights_are_kept_after_every_so_many_epochs(small, tmp_path, every, steps):
+    found = {}
+    run = run_of(checkpoints={"every": every}, schedule={"name": "constant"})
+    list(loop.train(run, tmp_path / "whole", keep_weights=kept_weights(run, found)))
+    assert list(found) == steps
+    for step, own in found.items():
+        short = run_of(epochs=step // 3, schedule={"name": "constant"})
+        list(loop.train(short, tmp_path / str(step)))
+        assert same(own, weights(short))
+
+
+def test_no_weights_are_kept_unless_asked_for(small, tmp_path):
+    list(loop.train(run_of(), tmp_path, keep_weights=pytest.fail))
+
+
+@pytest.mark.parametrize("before", [1, 2, 3, 4, 7])
+def test_a_killed_training_keeps_the_weights_of_every_epoch(small, tmp_path, before):
+    whole, found = {}, {}
+    run = run_of(checkpoints={"every": 1})
+    list(loop.train(run, tmp_path / "whole", keep_weights=kept_weights(run, whole)))
+    run = run_of(checkpoints={"every": 1})
+    killed = loop.train(
+        run, tmp_path / "killed", keep_every=0, keep_weights=kept_weights(run, found)
+    )
+    for _ in range(1 + before):
+        next(killed)
+    del killed
+    again = run_of(checkpoints={"every": 1})
+    keep = kept_weights(again, found)
+    list(loop.train(again, tmp_path / "killed", resume=True, keep_weights=keep))
+    assert list(found) == list(whole) == [3, 6, 9, 12]
+    assert all(same(whole[step], found[step]) for step in whole)
+
+
 # --- recipes of DOAP on data of their own kinds
 
 ON_CPU = {"device": torch.device("cpu"), "precision": torch.float32}

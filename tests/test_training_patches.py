@@ -1,8 +1,11 @@
 """From a data set to what a network takes: resizing, keeping, turning, holding out."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 from torch.nn import functional
 
 from harness import Block, Dataset
@@ -100,6 +103,65 @@ def test_turns_and_flips_are_the_same_for_all_patches_of_a_point():
             (kind,) = [k for k, turn in enumerate(turns) if (one.numpy() == turn).all()]
             kinds.add(kind)
     assert kinds == set(range(8))
+
+
+def symmetry_of(x, of):
+    """Turns counterclockwise by right angles, and whether the patch was transposed before."""
+    turns = {(t, k): np.rot90(of.T if t else of, k) for t in (0, 1) for k in range(4)}
+    (kind,) = [kind for kind, turn in turns.items() if (x == turn).all()]
+    return kind
+
+
+def hardnets_way(patch):
+    """Chances of what DagnyT/hardnet's loader gives."""
+    for one in (patch, patch.T):
+        yield 1 / 4, one
+        yield 1 / 4, one[:, ::-1]
+
+
+def tfeats_way(patch):
+    """Chances of what vbalnt/tfeat's loader gives."""
+    for turns, chance in ((0, 1 / 2), (1, 1 / 6), (2, 1 / 6), (3, 1 / 6)):
+        one = np.rot90(patch, turns)
+        yield chance / 2, one
+        yield chance / 2, np.flipud(one)
+
+
+@pytest.mark.parametrize(
+    ("dihedral", "way", "kinds"), [("hardnet", hardnets_way, 4), ("tfeat", tfeats_way, 8)]
+)
+def test_symmetries_are_drawn_as_often_as_in_released_code(dihedral, way, kinds):
+    n = 6000
+    patch = RNG.integers(0, 256, (8, 8), dtype=np.uint8)
+    patches = torch.from_numpy(np.repeat(patch[None], n, axis=0))
+    random = torch.Generator().manual_seed(0)
+    x = augmented(patches, torch.arange(n), None, dihedral=dihedral, random=random)
+    seen = Counter(symmetry_of(one, patch) for one in x[:, 0].numpy())
+    expected = Counter()
+    for chance, one in way(patch):
+        expected[symmetry_of(one, patch)] += n * chance
+    assert len(expected) == kinds and set(seen) == set(expected)
+    p = stats.chisquare([seen[k] for k in expected], list(expected.values())).pvalue
+    assert p > 1e-3
+
+
+def test_true_draws_the_eight_symmetries_from_the_same_random_numbers_as_ever():
+    patches = torch.from_numpy(PATCHES[:, :8, :8])
+    random, same = (torch.Generator().manual_seed(5) for _ in range(2))
+    x = augmented(patches, torch.arange(10), None, dihedral=True, random=random)
+    for one, of, kind in zip(
+        x[:, 0].numpy(), patches.numpy(), torch.randint(8, (10,), generator=same), strict=True
+    ):
+        of = of[:, ::-1] if kind & 1 else of
+        of = of[::-1] if kind & 2 else of
+        assert (one == (of.T if kind & 4 else of)).all()
+
+
+def test_nothing_is_held_out_on_demand():
+    point = np.repeat(np.arange(7), 2)
+    split = held_out.split(point, point, 0.0, 0)
+    np.testing.assert_array_equal(split.train, np.arange(14))
+    assert len(split.a) == len(split.b) == 0
 
 
 def test_points_are_held_out_by_the_images_that_they_were_found_in():

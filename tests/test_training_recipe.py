@@ -1,8 +1,12 @@
-"""Recipes: what is accepted, what is refused and how it is told."""
+"""Recipes: what is accepted, what is refused, and what kept ones mean."""
+
+import json
+import math
 
 import pytest
 
-from zoo.training import recipe
+from zoo import card, shipped
+from zoo.training import recipe, state
 
 GOOD = """
 data = ["phototour/liberty"]
@@ -63,7 +67,17 @@ def test_settings_go_over_the_file_by_their_path(file):
         ("method.name=hardnt", "did you mean 'hardnet'"),
         ("network.name=l3net", "did you mean 'l2net'"),
         ("network.dropout=many", "[network] dropout"),
-        ("held_out=0", "held_out"),
+        ("held_out=1", "held_out"),
+        ("held_out=-0.1", "held_out"),
+        ("steps_per_epoch=0", 'an epoch is a number of steps above 0, "pass" or { pairs = N }'),
+        ("steps_per_epoch=passes", "steps_per_epoch: Value error, an epoch is a number of steps"),
+        ("steps_per_epoch={pairs=0}", "steps_per_epoch: Value error, an epoch is a number of"),
+        ("steps_per_epoch={patches=9}", "steps_per_epoch: Value error, an epoch is a number of"),
+        ("steps_per_epoch=true", "steps_per_epoch: Value error, an epoch is a number of"),
+        ("augmentation.dihedral=hynet", "augmentation.dihedral"),
+        ("checkpoints.every=0", "checkpoints.every"),
+        ("method.separate=2", "[method] separate"),
+        ("method.class_size=1", "[method] class_size"),
         ("data.x=1", "data is no table"),
         ("seed", "not KEY=VALUE"),
     ],
@@ -95,3 +109,103 @@ def test_learning_rates_follow_their_schedules(file):
     assert [linear.factor_at(s) for s in (0, 500, 999)] == pytest.approx([1, 0.5, 0.001])
     falling = recipe.read(file(), ['schedule={name = "exponential", factor = 0.9}'])
     assert [falling.factor_at(s) for s in (0, 99, 100, 250)] == pytest.approx([1, 1, 0.9, 0.81])
+
+
+# --- recipes that were kept before some options came
+
+
+def without_none(table):
+    if not isinstance(table, dict):
+        return list(table) if isinstance(table, tuple) else table
+    return {key: without_none(one) for key, one in table.items() if one is not None}
+
+
+CARDS = sorted(shipped.FOLDER.glob("*.json"))
+
+
+@pytest.mark.parametrize("file", CARDS, ids=lambda file: file.stem)
+def test_the_recipe_of_a_shipped_card_means_what_it_meant(file):
+    told = card.read(file).recipe
+    found = recipe.kept(told, file)
+    options = found.method.options
+    assert options.get("separate", False) is False
+    assert options.get("neighbourhood", "paper") == "paper"
+    assert options.get("class_size") == told["method"].get("class_size")
+    assert found.augmentation.dihedral is True
+    assert found.network.options.get("dropout", 0.0) == told["network"].get("dropout", 0.0)
+    # Nothing but what the card says identifies the training.
+    assert without_none(recipe.identity(found)) == told
+
+
+TABLE = {
+    "name": "x",
+    "data": ["d"],
+    "epochs": 4,
+    "steps_per_epoch": 3,
+    "held_out": 0.5,
+    "optimiser": {"lr": 0.1},
+    "network": {"name": "l2net", "dropout": 0.1},
+    "augmentation": {"dihedral": True},
+}
+BEFORE = {  # options of older recipes, and the origin that was written to their states
+    "hardnet": (
+        {"pairs": 8, "margin": 1.0},
+        "e7b7aabb133fa11fb68e9221a190376c8cb16a85c7ff40002c12366a12c177a9",
+    ),
+    "sosnet": (
+        {"pairs": 8, "margin": 1.0, "neighbours": 3},
+        "e901b7c931f3c127a12a2f15edec96fc1be307a89b58b22af6e571ca356b4d0d",
+    ),
+    "hynet": (
+        {"pairs": 8, "margin": 1.2, "alpha": 2.0, "gamma": 0.1},
+        "5f9b2f9a40cc5028d96ddada6ca8015d63167c48bbaca1ce4d3b97628b0081d5",
+    ),
+    "adasample": (
+        {"pairs": 8, "lambda_": "Infinity", "margin": 1.0},
+        "44ebde80236fdc3df2651936ed4cb3fb448bfb2a6735342ba49ebcd35a73a918",
+    ),
+    "l2net": (
+        {"in_order": 4, "at_random": 4},
+        "c2e776b419e66605161d706d5b5469a644079fb5e6c6bcff29c0705d74500b00",
+    ),
+    "mixed-context": (
+        {"pairs": 8, "gamma": 0.5, "theta": 1.15, "alpha": 0.0, "delta": 5.0}
+        | {"loss": "log", "negatives": "hardest", "context": "fixed"},
+        "05860ba0f3cbb05e1b8292708b81cba1a5f9773e717a07d4dbb4179d4ddfa13d",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_states_from_before_an_option_came_are_those_of_its_value_from_before(name):
+    options, origin = BEFORE[name]
+    old = recipe.kept({**TABLE, "method": {"name": name, **options}}, "old")
+    assert state.origin(old, "data", processes=1) == origin
+    numbers = {key: math.inf if one == "Infinity" else one for key, one in options.items()}
+    new = recipe.checked({**TABLE, "method": {"name": name, **numbers}}, "new")
+    same = name == "mixed-context"  # its option changes nothing by default
+    assert (state.origin(new, "data", processes=1) == origin) is same
+
+
+def test_what_is_kept_on_the_way_and_where_data_lie_make_no_other_training(file):
+    one = recipe.read(file(), [], ["here"])
+    other = recipe.read(file(), ["checkpoints.every=2"], ["there"])
+    assert state.origin(one, "data") == state.origin(other, "data")
+    assert recipe.differences(one, other) == {}
+
+
+def test_differences_are_named_by_their_keys(file):
+    one = recipe.read(file(), ["method.separate=false"])
+    other = recipe.read(file(), ["optimiser.lr=0.1", "method.gor=1.0", "network.dropout=0.1"])
+    assert recipe.differences(one, other) == {
+        "method.gor": (0.0, 1.0),
+        "method.separate": (False, True),
+        "network.dropout": (0.0, 0.1),
+        "optimiser.lr": (10.0, 0.1),
+    }
+
+
+@pytest.mark.parametrize("name", recipe.names())
+def test_every_recipe_is_read_back_from_what_is_kept_of_it(name):
+    read = recipe.read(name)
+    assert recipe.kept(json.loads(read.model_dump_json()), name) == read

@@ -1,32 +1,37 @@
 """AdaSample: matching pairs drawn by how much is to be learned from them.
 
 X.-Y. Zhang, L. Zhang, Z.-Y. Zheng, Y. Liu, J.-W. Bian, M.-M. Cheng, AdaSample: adaptive sampling of
-hard positives for descriptor learning; "(n)" is an equation of the later version. In each step all
-patches of n classes, the points of a training set, are described as the network stands. Each class
-gives a random anchor and a positive, the likelier the farther from it, and more so as the loss
-falls.
+hard positives for descriptor learning; "(n)" is an equation of the later version. Each step
+describes all patches of n classes, the points of a training set, with the present network. Each
+class gives a random anchor and a positive. A patch that is far from the anchor is the more likely
+to be the positive, and the more so the smaller the loss has become.
 
-The papers leave open, and here is decided: patches are described for the choice in evaluation
-mode, without dropout and by running averages; the moving average of the loss starts at
-the margin, the loss of a network that tells nothing apart, and moves by 1 %; weights are by the
-distance in the pass that trains, and, known up to a factor, have the mean 1 in each batch, for a
-learning rate of 10 belongs to a mean; and generated positives are turned by up to 20 degrees,
-about what a detector of orientations errs by.
+The papers leave some things open. This file decides them so:
+
+- The patches are described for the choice in evaluation mode: without dropout, by running averages.
+- The moving average of the loss starts at the margin, the loss of a network that tells nothing
+  apart, and moves by 1 % each step.
+- Weights use the distance in the pass that trains. (13) gives them up to a factor; their mean in
+  each batch is 1, because a learning rate of 10 belongs to a mean.
+- Generated positives are turned by up to 20 degrees, about the error of an orientation detector.
+- Where the paper says nothing at all (dropout, statistics of batch normalisation, which flips and
+  turns), recipes follow HardNet's released code, with whose results it compares its own.
 """
 
 import math
 from typing import Annotated, Literal
 
-import numpy as np
 import torch
 from annotated_types import Ge, Gt, Le
 from jaxtyping import Float, Int
 
-from zoo.sosnet import second_order
+from zoo.sosnet import Neighbourhood, second_order
+from zoo.training import classes
 from zoo.training import pairs as matching
 from zoo.training.distances import angle, angle_paired, euclidean, euclidean_paired, hardest
 from zoo.training.groups import Groups
 from zoo.training.method import Batch, Describe, Method, Sampler
+from zoo.training.recipe import Later
 
 Vectors = Float[torch.Tensor, "n dim"]
 Distance = Literal["angle", "euclidean"]
@@ -57,9 +62,9 @@ def hinge(
         point: of each pair.
         margin: t.
         distance: d; "angle" is the paper's AHT, "euclidean" its HT.
-        negatives: d_neg is the least distance of "same", anchors from anchors and positives from
-            positives of other pairs, as (14) has it; or of "cross", anchors from positives, as in
-            HardNet's code.
+        negatives: which distances d_neg is the least of. "same": anchors from anchors of other
+            pairs, and positives from positives, as (14) says. "cross": anchors from positives of
+            other pairs, as in HardNet's code, which the text before (14) cites.
     """
     cross = CROSSED[distance]
     if negatives == "same":
@@ -71,7 +76,7 @@ def hinge(
 
 
 def weights(near: Float[torch.Tensor, " n"]) -> Float[torch.Tensor, " n"]:
-    """w_i, in proportion to 1 / d_pos (13), with mean 1; a number, through which nothing flows."""
+    """w_i, in proportion to 1 / d_pos (13), with mean 1; constants, without a gradient."""
     inverse = 1 / near.detach().clamp(min=CLOSE)
     return inverse / inverse.mean()
 
@@ -87,39 +92,11 @@ def chances(
     return logarithm.scatter(1, anchor[:, None], -math.inf).softmax(dim=1)
 
 
-def classes(
-    groups: Groups, point: matching.Points, k: int, turn: float, rng: np.random.Generator
-) -> Batch:
-    """k patches of each of these points, one point after the other.
-
-    Where a point has fewer, its patches come again, turned by random angles up to `turn` degrees
-    either way; where it has more, they are drawn.
-    """
-    n = len(point)
-    size = groups.size[point][:, None]
-    place = np.arange(max(k, int(size.max())))
-    shuffled = np.where(place < size, rng.random((n, len(place))), 1).argsort(axis=1)[:, :k]
-    made = place[:k] >= size
-    which = np.where(made, rng.integers(size, size=(n, k)), shuffled)
-    degrees = np.where(made, rng.uniform(-turn, turn, (n, k)), 0).astype(np.float32)
-    rows = groups.order[groups.start[point][:, None] + which]
-    return Batch(rows.ravel(), np.repeat(point, k), degrees.ravel())
-
-
-def any_pairs(batch: Batch, k: int, rng: np.random.Generator) -> Batch:
-    """Of each class of k a random pair: anchors first, then positives."""
-    n = len(batch) // k
-    anchor = rng.integers(k, size=n)
-    other = (anchor + rng.integers(1, k, size=n)) % k
-    at = np.concatenate([np.arange(n) * k + anchor, np.arange(n) * k + other])
-    assert batch.angle is not None
-    return Batch(batch.rows[at], batch.point[at], batch.angle[at])
-
-
 class AdaSample(Method):
     """Mean of w_i L_i over pairs drawn by (13); algorithm 1.
 
-    lambda 0 draws any pair: the paper's HardNet*. Infinity draws the farthest: its HardPos.
+    lambda 0 draws any pair of a class, infinity the farthest: the paper's Hardpos. The paper's
+    HardNet* also draws any pair, but its loss is HardNet's: recipe hardnet-star.
     """
 
     average: Float[torch.Tensor, ""]
@@ -138,6 +115,8 @@ class AdaSample(Method):
         neighbours: Annotated[int, Ge(1)] = 8,
         images: Annotated[int, Ge(1)] | None = None,
         share: Annotated[float, Gt(0), Le(1)] = 0.5,
+        neighbourhood: Annotated[Neighbourhood, Later("paper")] = "released",
+        separate: Annotated[bool, Later(False)] = True,
     ) -> None:
         """Keep the options.
 
@@ -147,38 +126,52 @@ class AdaSample(Method):
             margin: t.
             distance: by which pairs are drawn and the loss is measured.
             negatives: see `hinge`.
-            class_size: k, patches from which a pair is drawn; 15 is the paper's "*".
+            class_size: k, patches from which a pair is drawn. 15 is the paper's "*". A point of
+                HPatches has 16 patches: 15 of them are drawn anew each step, 16 takes all.
             turn: degrees either way of the patches that fill a class.
             sos: weight of SOSNet's regularisation, which the paper leaves as future work.
             neighbours: of that regularisation.
-            images: `share` of the points are seen in so many images, drawn anew each step.
+            images: a share of the points is seen in so many images, drawn anew each step.
             share: of the points.
+            neighbourhood: of that regularisation, as in SOSNet.
+            separate: anchors and positives pass batch normalisation separately, as in HardNet's
+                released code; the paper does not say.
 
         Raises:
             ValueError: if a patch and its copy could be a pair.
         """
         super().__init__()
-        if not (lambda_ or turn) and class_size > 2:
-            raise ValueError(
-                "classes are filled with copies where turn is 0, and lambda_ 0 draws pairs of them:"
-                " give a turn, or class_size 2"
-            )
+        if not lambda_:
+            classes.refuse_copies(class_size, turn)
         self.pairs, self.lambda_, self.margin = pairs, lambda_, margin
         self.distance: Distance = distance
         self.negatives: Negatives = negatives
         self.class_size, self.turn = class_size, turn
         self.sos, self.neighbours = sos, neighbours
-        self.images, self.share = images, share
+        self.images, self.share, self.separate = images, share, separate
+        self.neighbourhood: Neighbourhood = neighbourhood
         self.register_buffer("average", torch.tensor(margin))
 
+    def steps_of_a_pass(self, groups: Groups) -> int:
+        """A pair of each point."""
+        return len(groups) // self.pairs
+
+    def pairs_per_step(self) -> int:
+        """Pairs of a batch."""
+        return self.pairs
+
     def sampler(self, groups: Groups, seed: int) -> Sampler:
-        """Whole classes, or pairs where any will do."""
-        draw = matching.points(groups, self.pairs, seed, images=self.images, share=self.share)
+        """Whole classes, from which `forward` chooses; with lambda 0, random pairs of them."""
+        n, k, images, share = self.pairs, self.class_size, self.images, self.share
+        if not self.lambda_:
+            return classes.random_pairs(
+                groups, n, seed, k=k, turn=self.turn, images=images, share=share
+            )
+        draw = matching.points(groups, n, seed, images=images, share=share)
 
         def batch(step: int) -> Batch:
             point, _, rng = draw(step)
-            whole = classes(groups, point, self.class_size, self.turn, rng)
-            return whole if self.lambda_ else any_pairs(whole, self.class_size, rng)
+            return classes.classes(groups, point, k, self.turn, rng)
 
         return batch
 
@@ -194,7 +187,7 @@ class AdaSample(Method):
         if self.lambda_:
             chosen = self.choice(describe.still(patches), random)
             patches, point = patches[chosen], point[chosen]
-        anchor, positive = describe(patches).chunk(2)
+        anchor, positive = matching.described(describe, patches, separate=self.separate)
         of = point.chunk(2)[0]
         losses = hinge(
             anchor,
@@ -207,14 +200,20 @@ class AdaSample(Method):
         self.average.lerp_(losses.detach().mean().to(self.average), MOVES)
         loss = (weights(PAIRED[self.distance](anchor, positive)) * losses).mean()
         if self.sos:
-            second = second_order(anchor, positive, of, neighbours=self.neighbours)
+            second = second_order(
+                anchor,
+                positive,
+                of,
+                neighbours=self.neighbours,
+                neighbourhood=self.neighbourhood,
+            )
             loss = loss + self.sos * second.mean()
         return loss
 
     def choice(
         self, vectors: Float[torch.Tensor, "m dim"], random: torch.Generator
     ) -> Int[torch.Tensor, " both"]:
-        """Of classes one after the other, which patches are anchors, and then which are positives.
+        """Rows of the anchors, and then of the positives, among classes one after the other.
 
         Args:
             vectors: of unit length.

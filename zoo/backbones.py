@@ -153,9 +153,11 @@ class L2Net(Network):
     def __init__(self, *, dropout: float = 0.0) -> None:
         """Start with orthogonal weights of gain 0.6, as the released code of HardNet does.
 
+        The papers of L2-Net, mixed context, SOSNet and AdaSample do not say how they start.
+
         Args:
             dropout: share of the numbers before the last layer that it does not see, in training;
-                0.1 in HardNet and DOAP.
+                0.3 in HardNet's released code with learning rate 10, 0.1 in DOAP.
         """
         super().__init__()
         layers: list[nn.Module] = []

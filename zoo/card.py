@@ -40,11 +40,11 @@ class Measured(Strict):
 
 
 class Moment(Strict):
-    """How a training went, between the moment before and this one."""
+    """Training progress since the previous moment."""
 
     step: Annotated[int, Ge(0)]
     loss: float | None  # its mean
-    fpr95: Annotated[float, Ge(0), Le(1)]  # of held-out points
+    fpr95: Annotated[float, Ge(0), Le(1)] | None  # of held-out points; None if there are none
 
 
 class Card(Strict):

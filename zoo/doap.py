@@ -21,6 +21,7 @@ from torch.nn import functional
 from harness.types import Patches
 from zoo.doap_batches import sequences, two_sequences, whole_groups
 from zoo.doap_mining import Mined, mine
+from zoo.training import pairs as matching
 from zoo.training.distances import inner, root, wide
 from zoo.training.groups import Groups
 from zoo.training.method import Describe, Method, Sampler
@@ -213,6 +214,17 @@ class Listwise(Method):
         """
         if self.distractors == "mined":
             self.mined = mine(patches, groups.order, np.repeat(sequences(groups), groups.size))
+
+    def steps_of_a_pass(self, groups: Groups) -> int:
+        """As many patches as the training set has; or each point first once; or all sequences.
+
+        With mined labels a batch is of two sequences, and an epoch of all pairs of sequences
+        (appendix C.2). If points come first in turn, an epoch has a batch for each (appendix D).
+        """
+        if self.distractors == "mined":
+            count = int(sequences(groups).max()) + 1
+            return count * (count - 1) // 2
+        return len(groups) if self.in_turn else matching.pass_of_patches(groups, self.patches)
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
         """Whole points; of two sequences where labels are mined."""

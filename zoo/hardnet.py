@@ -4,8 +4,9 @@ A. Mishchuk, D. Mishkin, F. Radenovic, J. Matas, Working hard to know your neigh
 descriptor learning loss, NIPS 2017. HardNet-GOR adds the global orthogonal regularisation of X.
 Zhang, F. Yu, S. Kumar, S. Chang, Learning spread-out local feature descriptors, ICCV 2017.
 
-The negative of a pair is sought over both its row and its column. One nearer than 0.008 is passed
-over, as in the released code (https://github.com/DagnyT/hardnet, MIT), and not in the paper.
+The negative of a pair is sought over both its row and its column. Three things are as in the
+released code (https://github.com/DagnyT/hardnet, MIT) and not in the paper: a negative nearer than
+0.008 is passed over; anchors and positives pass the network separately; the recipe's optimiser.
 """
 
 from typing import Annotated
@@ -14,10 +15,12 @@ import torch
 from annotated_types import Ge, Gt, Le
 from jaxtyping import Float, Int
 
+from zoo.training import classes
 from zoo.training import pairs as matching
 from zoo.training.distances import SAME, euclidean, hardest, wide
 from zoo.training.groups import Groups
 from zoo.training.method import Describe, Method, Sampler
+from zoo.training.recipe import Later
 
 Vectors = Float[torch.Tensor, "n dim"]
 
@@ -25,7 +28,7 @@ Vectors = Float[torch.Tensor, "n dim"]
 def triplet(
     anchor: Vectors, positive: Vectors, point: Int[torch.Tensor, " n"], *, margin: float
 ) -> Float[torch.Tensor, " n"]:
-    """[margin + d(a_i, p_i) - the least of d(a_i, p_j), d(a_j, p_i)]+ of each pair i."""
+    """[margin + d(a_i, p_i) - min over j of d(a_i, p_j), d(a_j, p_i)]+ of each pair i."""
     distance = euclidean(anchor, positive)
     negative = hardest(point, distance, closer=SAME)
     return (margin + distance.diagonal() - negative).relu()
@@ -34,14 +37,17 @@ def triplet(
 def orthogonal(anchor: Vectors, stranger: Vectors) -> Float[torch.Tensor, ""]:
     """Squared mean of the inner products of non-matches + [mean of their squares - 1 / dim]+.
 
-    Both moments shall be those of random directions.
+    It is 0 if both moments are those of random directions.
     """
     product = (wide(anchor) * wide(stranger)).sum(dim=1)
     return product.mean().square() + (product.square().mean() - 1 / anchor.shape[1]).relu()
 
 
 class HardNet(Method):
-    """Mean triplet loss of random pairs, and with `gor` the regularisation."""
+    """Mean triplet loss of random pairs; plus `gor` times the regularisation.
+
+    With a class_size it is HardNet* of AdaSample's tables: HardNet's loss with generated positives.
+    """
 
     def __init__(
         self,
@@ -51,6 +57,9 @@ class HardNet(Method):
         gor: Annotated[float, Ge(0)] = 0.0,
         images: Annotated[int, Ge(1)] | None = None,
         share: Annotated[float, Gt(0), Le(1)] = 0.5,
+        class_size: Annotated[Annotated[int, Ge(2)] | None, Later(None)] = None,
+        turn: Annotated[float, Ge(0), Le(180), Later(20.0)] = 20.0,
+        separate: Annotated[bool, Later(False)] = True,
     ) -> None:
         """Keep the options.
 
@@ -58,16 +67,39 @@ class HardNet(Method):
             pairs: in a batch.
             margin: by which a negative is to be farther than the match; distances are at most 2.
             gor: weight of the global orthogonal regularisation, 1 in its authors' experiments.
-            images: anchors of `share` of the pairs are from so many images.
+            images: the anchors of a share of the pairs come from so many images.
             share: of the pairs.
+            class_size: a pair is drawn from so many patches of a point, generated where it has
+                fewer; None: from the patches that it has.
+            turn: degrees either way of generated patches; only with a class_size.
+            separate: anchors and positives pass batch normalisation separately, as in the released
+                code.
+
+        Raises:
+            ValueError: if a patch and its copy could be a pair.
         """
         super().__init__()
+        classes.refuse_copies(class_size, turn)
         self.pairs, self.margin, self.gor = pairs, margin, gor
         self.images, self.share = images, share
+        self.class_size, self.turn, self.separate = class_size, turn, separate
+
+    def steps_of_a_pass(self, groups: Groups) -> int:
+        """A pair of each point."""
+        return len(groups) // self.pairs
+
+    def pairs_per_step(self) -> int:
+        """Pairs of a batch."""
+        return self.pairs
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
-        """Random pairs."""
-        return matching.random_pairs(groups, self.pairs, seed, images=self.images, share=self.share)
+        """Random pairs, of a point's own patches or of its class."""
+        n, k, images, share = self.pairs, self.class_size, self.images, self.share
+        if k is None:
+            return matching.random_pairs(groups, n, seed, images=images, share=share)
+        return classes.random_pairs(
+            groups, n, seed, k=k, turn=self.turn, images=images, share=share
+        )
 
     def forward(
         self,
@@ -78,7 +110,7 @@ class HardNet(Method):
         row: Int[torch.Tensor, " n"] | None = None,
     ) -> Float[torch.Tensor, ""]:
         """The loss of one batch."""
-        anchor, positive = describe(patches).chunk(2)
+        anchor, positive = matching.described(describe, patches, separate=self.separate)
         loss = triplet(anchor, positive, point.chunk(2)[0], margin=self.margin).mean()
         if self.gor:
             loss = loss + self.gor * orthogonal(anchor, matching.strangers(positive, random))

@@ -1,7 +1,12 @@
-"""HyNet: a hybrid of distance and inner product, vectors of like length, and a network to it.
+"""HyNet: a hybrid of distance and inner product, vectors of like length, and its own network.
 
 Y. Tian, A. Barroso-Laguna, T. Ng, V. Balntas, K. Mikolajczyk, HyNet: learning local descriptor with
 hybrid similarity measure and triplet loss, NeurIPS 2020.
+
+The released code (https://github.com/yuruntian/HyNet, MIT) does not divide the hybrid distance by
+Z. Its loss [1.2 + near - far]+ + 0.1 (difference of lengths)^2 is Z times the loss of this file
+with margin 1.2 / Z = 0.4386 and gamma 0.1 / Z = 0.0366, where Z = 2.736 for alpha 2. It sums over
+the batch where this file takes the mean. Adam does not see such factors of the whole loss.
 """
 
 import math
@@ -17,6 +22,7 @@ from zoo.training import pairs as matching
 from zoo.training.distances import SAME, euclidean, hardest, root, wide
 from zoo.training.groups import Groups
 from zoo.training.method import Describe, Method, Sampler
+from zoo.training.recipe import Later
 
 Vectors = Float[torch.Tensor, "n dim"]
 
@@ -24,8 +30,8 @@ Vectors = Float[torch.Tensor, "n dim"]
 def hybrid(distance: Float[torch.Tensor, "..."], *, alpha: float) -> Float[torch.Tensor, "..."]:
     """(alpha (1 - s) + d) / Z of the distance d and the inner product s of unit vectors.
 
-    The slope of d is steepest between near vectors, that of s between orthogonal ones; Z makes
-    that of both together 1 where it is steepest. 1 - s = d^2 / 2.
+    The slope of d is steepest between near vectors, the slope of s between orthogonal ones. Z makes
+    the steepest slope of the sum 1. For unit vectors 1 - s = d^2 / 2.
     """
     return (alpha * distance.square() / 2 + distance) / steepest(alpha)
 
@@ -47,10 +53,10 @@ def hybrid_triplet(
     margin: float,
     alpha: float,
 ) -> Float[torch.Tensor, " n"]:
-    """[margin + the pair's hybrid distance - that of its hardest negative]+.
+    """[margin + hybrid distance of the pair - hybrid distance of its hardest negative]+.
 
-    Negatives as in SOSNet: patches of other pairs of either kind, from either member of the pair;
-    one nearer than 0.008 is passed over.
+    Negatives as in SOSNet: the hardest is the patch of another pair, anchor or positive, that is
+    nearest to one of the two patches; one nearer than 0.008 is passed over.
     """
     distance = euclidean(anchor, positive)
     within = euclidean(anchor, anchor), euclidean(positive, positive)
@@ -60,7 +66,7 @@ def hybrid_triplet(
 
 
 def unlike_lengths(anchor: Vectors, positive: Vectors) -> Float[torch.Tensor, " n"]:
-    """Squared difference of the lengths of a pair's vectors, before they are made unit vectors."""
+    """Squared difference of the lengths of a pair's vectors, before unit normalisation."""
     a, p = (root(wide(x).square().sum(dim=1)) for x in (anchor, positive))
     return (a - p).square()
 
@@ -77,6 +83,7 @@ class Hybrid(Method):
         gamma: Annotated[float, Ge(0)],
         images: Annotated[int, Ge(1)] | None = None,
         share: Annotated[float, Gt(0), Le(1)] = 0.5,
+        separate: Annotated[bool, Later(False)] = True,
     ) -> None:
         """Keep the options.
 
@@ -85,12 +92,22 @@ class Hybrid(Method):
             margin: by which a negative is to be farther than the match, in hybrid distance.
             alpha: weight of the inner product beside the distance.
             gamma: weight of the difference of lengths.
-            images: anchors of `share` of the pairs are from so many images.
+            images: the anchors of a share of the pairs come from so many images.
             share: of the pairs.
+            separate: anchors and positives pass batch normalisation separately, as in the released
+                code.
         """
         super().__init__()
         self.pairs, self.margin, self.alpha, self.gamma = pairs, margin, alpha, gamma
-        self.images, self.share = images, share
+        self.images, self.share, self.separate = images, share, separate
+
+    def steps_of_a_pass(self, groups: Groups) -> int:
+        """As many patches as the training set has, as the released code counts."""
+        return matching.pass_of_patches(groups, 2 * self.pairs)
+
+    def pairs_per_step(self) -> int:
+        """Pairs of a batch."""
+        return self.pairs
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
         """Random pairs."""
@@ -105,11 +122,12 @@ class Hybrid(Method):
         row: Int[torch.Tensor, " n"] | None = None,
     ) -> Float[torch.Tensor, ""]:
         """The loss of one batch; of a network whose `maps` end in [..., raw, unit vectors]."""
-        *_, raw, vectors = describe.maps(patches)
-        anchor, positive = vectors.chunk(2)
+        *_, raw, (anchor, positive) = matching.described_maps(
+            describe, patches, separate=self.separate
+        )
         of = point.chunk(2)[0]
         loss = hybrid_triplet(anchor, positive, of, margin=self.margin, alpha=self.alpha)
-        return loss.mean() + self.gamma * unlike_lengths(*raw.chunk(2)).mean()
+        return loss.mean() + self.gamma * unlike_lengths(*raw).mean()
 
 
 class Responses(nn.Module):

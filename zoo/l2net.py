@@ -4,6 +4,7 @@ Y. Tian, B. Fan, F. Wu, L2-Net: deep learning of discriminative patch descriptor
 CVPR 2017. A batch is p pairs; Y1 and Y2 are its anchors and positives, a row each.
 """
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from zoo.training import pairs as matching
 from zoo.training.distances import euclidean, inner
 from zoo.training.groups import Groups
 from zoo.training.method import Batch, Describe, Method, Sampler
+from zoo.training.recipe import Later
 
 Vectors = Float[torch.Tensor, "p dim"]
 Scalar = Float[torch.Tensor, ""]
@@ -84,8 +86,9 @@ def descriptor_similarity(anchor: Vectors, positive: Vectors) -> Scalar:
 def compactness(anchor: Vectors, positive: Vectors) -> Scalar:
     """E2: half the sum of the squared correlations of different dimensions; equations 7, 8.
 
-    Of vectors that batch normalisation has brought to mean 0 and variance 1. The paper divides by
-    the dimension q where the number of pairs is meant; its p and q are both 128.
+    (8) takes the vectors for what batch normalisation has brought to mean 0 and variance 1, which
+    is exact if anchors and positives pass it separately. The paper divides by the dimension q where
+    it means the number of pairs; its p and q are both 128.
     """
     return (_off_diagonal(anchor) + _off_diagonal(positive)) / 2
 
@@ -103,9 +106,9 @@ def intermediate(anchor: Float[torch.Tensor, "p ..."], positive: torch.Tensor) -
 class Progressive(Method):
     """(E1 + E2 + E3) / p, with E3 of the first and of the last map.
 
-    The paper writes sums, but was trained in MatConvNet, which divides gradients by the batch size:
-    its learning rate belongs to the mean. The inner products of first maps are in the thousands, so
-    E3 rules the value of the loss, and tells little of how training goes.
+    The paper writes sums, but its authors trained in MatConvNet, which divides gradients by the
+    batch size: the learning rate belongs to the mean. The inner products of first maps are in the
+    thousands, so E3 makes up most of the loss, whose value tells little of how training goes.
     """
 
     def __init__(
@@ -117,23 +120,34 @@ class Progressive(Method):
         e3: Annotated[float, Ge(0)] = 1.0,
         images: Annotated[int, Ge(1)] | None = None,
         share: Annotated[float, Gt(0), Le(1)] = 0.5,
+        separate: Annotated[bool, Later(False)] = True,
     ) -> None:
         """Keep the options.
 
         Args:
             in_order: p1, points of a batch taken in order through the training set.
             at_random: p2, points of a batch drawn from the rest.
-            e2: weight of the compactness, whose sum does not grow with the number of pairs as those
-                of E1 and E3 do: 1 belongs to the paper's 128 pairs, and p / 128 to p; 0 where the
-                paper shows what it is good for.
-            e3: weight of the maps on the way; 0 for the paper's figure 3, curve B.
-            images: `share` of the random points are from so many images.
+            e2: weight of the compactness. Its sum does not grow with the number of pairs as the
+                sums of E1 and E3 do: 1 is for the paper's 128 pairs, p / 128 for p pairs. 0 is the
+                paper's training without it.
+            e3: weight of the intermediate maps; 0 for the paper's figure 3, curve B.
+            images: a share of the random points comes from so many images.
             share: of the random points.
+            separate: anchors and positives pass batch normalisation separately. Equation 8 wants
+                it, and a layer of the released network is named bnormPair.
         """
         super().__init__()
         self.in_order, self.at_random = in_order, at_random
         self.e2, self.e3 = e2, e3
-        self.images, self.share = images, share
+        self.images, self.share, self.separate = images, share, separate
+
+    def steps_of_a_pass(self, groups: Groups) -> int:
+        """Each point once in order; section 3.3."""
+        return math.ceil(len(groups) / self.in_order)
+
+    def pairs_per_step(self) -> int:
+        """Pairs of a batch."""
+        return self.in_order + self.at_random
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
         """Progressive sampling."""
@@ -150,7 +164,7 @@ class Progressive(Method):
         row: Int[torch.Tensor, " n"] | None = None,
     ) -> Scalar:
         """The loss of one batch; of a network whose `maps` are the first, the last, the vectors."""
-        first, last, vectors = (one.chunk(2) for one in describe.maps(patches))
+        first, last, vectors = matching.described_maps(describe, patches, separate=self.separate)
         loss = descriptor_similarity(*vectors) + self.e2 * compactness(*last)
         if self.e3:
             loss = loss + self.e3 * (intermediate(*first) + intermediate(*last))

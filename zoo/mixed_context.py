@@ -21,6 +21,7 @@ from zoo.training import pairs as matching
 from zoo.training.distances import euclidean, euclidean_paired, hardest, wide
 from zoo.training.groups import Groups
 from zoo.training.method import Describe, Method, Sampler
+from zoo.training.recipe import Later
 
 Distances = Float[torch.Tensor, " n"]
 
@@ -116,6 +117,7 @@ class MixedContext(Method):
         context: Literal["fixed", "learned", "estimated"],
         images: Annotated[int, Ge(1)] | None = None,
         share: Annotated[float, Gt(0), Le(1)] = 0.5,
+        separate: Annotated[bool, Later(False)] = False,
     ) -> None:
         """Keep the options.
 
@@ -134,6 +136,8 @@ class MixedContext(Method):
             images: `share` of the anchors are from so many images, drawn anew each step; None, the
                 paper's: each epoch has every point once.
             share: of the pairs.
+            separate: anchors and positives pass batch normalisation separately. The paper does not
+                say which way it trained.
         """
         super().__init__()
         if loss == "sse" and math.isinf(delta):
@@ -141,11 +145,19 @@ class MixedContext(Method):
         self.pairs, self.gamma, self.alpha, self.delta = pairs, gamma, alpha, delta
         self.loss: Literal["log", "sse"] = loss
         self.negatives, self.context = negatives, context
-        self.images, self.share = images, share
+        self.images, self.share, self.separate = images, share, separate
         if context == "learned":
             self.theta = nn.Parameter(torch.tensor(theta))
         else:
             self.register_buffer("theta", torch.tensor(theta))
+
+    def steps_of_a_pass(self, groups: Groups) -> int:
+        """A pair of each point, as `pairs.every_point` draws them; section 4.3."""
+        return len(groups) // self.pairs
+
+    def pairs_per_step(self) -> int:
+        """Pairs of a batch."""
+        return self.pairs
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
         """Each epoch a new pair of each point, used once; or random pairs from few images."""
@@ -162,7 +174,7 @@ class MixedContext(Method):
         row: Int[torch.Tensor, " n"] | None = None,
     ) -> Float[torch.Tensor, ""]:
         """The loss of one batch."""
-        anchor, positive = describe(patches).chunk(2)
+        anchor, positive = matching.described(describe, patches, separate=self.separate)
         match = euclidean_paired(anchor, positive)
         other = euclidean_paired(anchor, matching.strangers(positive, random))
         if self.context == "estimated" and self.training:

@@ -1,10 +1,12 @@
-"""SOSNet: the two patches of a pair shall have the same distances from their neighbours.
+"""SOSNet: the two patches of a pair should have the same distances to their neighbours.
 
 Y. Tian, X. Yu, B. Fan, F. Wu, H. Heijnen, V. Balntas, SOSNet: second order similarity
-regularization for local descriptor learning, CVPR 2019.
+regularization for local descriptor learning, CVPR 2019. Its authors released the loss with HyNet
+(https://github.com/yuruntian/HyNet, MIT). It takes more neighbours than the paper says, passes over
+negatives nearer than 0.008, and describes anchors and positives separately.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import torch
 from annotated_types import Ge, Gt, Le
@@ -14,18 +16,20 @@ from zoo.training import pairs as matching
 from zoo.training.distances import SAME, alike, euclidean, hardest, root
 from zoo.training.groups import Groups
 from zoo.training.method import Describe, Method, Sampler
+from zoo.training.recipe import Later
 
 Vectors = Float[torch.Tensor, "n dim"]
 Crossed = Float[torch.Tensor, "n n"]
+Neighbourhood = Literal["released", "paper"]
 
 
 def quadratic_triplet(
     anchor: Vectors, positive: Vectors, point: Int[torch.Tensor, " n"], *, margin: float
 ) -> Float[torch.Tensor, " n"]:
-    """Square of [margin + distance of the pair - that of its hardest negative]+.
+    """Square of [margin + distance of the pair - distance of its hardest negative]+.
 
-    Negatives are patches of other pairs of either kind, from either member of the pair. As in the
-    released code, one nearer than 0.008 is passed over.
+    The hardest negative is the patch of another pair, anchor or positive, that is nearest to one of
+    the two patches. As in the released code, one nearer than 0.008 is passed over.
     """
     distance = euclidean(anchor, positive)
     within = euclidean(anchor, anchor), euclidean(positive, positive)
@@ -34,22 +38,58 @@ def quadratic_triplet(
 
 
 def second_order(
-    anchor: Vectors, positive: Vectors, point: Int[torch.Tensor, " n"], *, neighbours: int
+    anchor: Vectors,
+    positive: Vectors,
+    point: Int[torch.Tensor, " n"],
+    *,
+    neighbours: int,
+    neighbourhood: Neighbourhood,
 ) -> Float[torch.Tensor, " n"]:
     """Root of the sum of (d(a_i, a_j) - d(p_i, p_j))^2 over the neighbours j of pair i.
 
-    j is a neighbour where a_j is among those nearest to a_i or p_j among those nearest to p_i; all
-    that are as near as the last of them count.
+    Args:
+        anchor: unit vectors a.
+        positive: the match of each, p.
+        point: of each pair.
+        neighbours: k.
+        neighbourhood: which pairs are neighbours; see `neighbours_of`.
     """
     a, p = euclidean(anchor, anchor), euclidean(positive, positive)
-    other = ~alike(point)
-    near = (_nearest(a, other, neighbours) | _nearest(p, other, neighbours)) & other
+    between = euclidean(anchor, positive) if neighbourhood == "released" else None
+    near = neighbours_of(a, p, between, ~alike(point), neighbours)
     return root(((a - p).square() * near).sum(dim=1))
 
 
 @torch.no_grad()
-def _nearest(distance: Crossed, other: Bool[torch.Tensor, "n n"], k: int) -> torch.Tensor:
-    far = distance.masked_fill(~other, torch.inf)
+def neighbours_of(
+    a: Crossed, p: Crossed, between: Crossed | None, other: Bool[torch.Tensor, "n n"], k: int
+) -> Bool[torch.Tensor, "n n"]:
+    """Whether pair j (column) is a neighbour of pair i (row).
+
+    In the paper, j is one if a_j is among the k anchors nearest to a_i, or p_j among the k
+    positives nearest to p_i. In the released code, it is also one if p_j is among the k positives
+    nearest to a_i, or a_j among the k anchors nearest to p_i, or if i is a neighbour of j by any of
+    these; and what is nearer than 0.008 is no neighbour, as it is no negative. All that are as near
+    as the k-th count.
+
+    Args:
+        a: distances between anchors.
+        p: distances between positives.
+        between: distances of anchors (rows) from positives; None: the paper's neighbours.
+        other: which pairs are of different points.
+        k: neighbours of one kind.
+    """
+    if between is None:
+        return (_nearest(a, other, k) | _nearest(p, other, k)) & other
+    found = torch.zeros_like(other)
+    for distance in (a, p, between, between.T):
+        allowed = other & (distance >= SAME)
+        found |= _nearest(distance, allowed, k) & allowed
+    return found | found.T
+
+
+def _nearest(distance: Crossed, allowed: Bool[torch.Tensor, "n n"], k: int) -> torch.Tensor:
+    far = distance.masked_fill(~allowed, torch.inf)
     return far <= far.kthvalue(min(k, len(far) - 1), dim=1, keepdim=True).values
 
 
@@ -64,6 +104,8 @@ class SOSNet(Method):
         neighbours: Annotated[int, Ge(1)],
         images: Annotated[int, Ge(1)] | None = None,
         share: Annotated[float, Gt(0), Le(1)] = 0.5,
+        neighbourhood: Annotated[Neighbourhood, Later("paper")] = "released",
+        separate: Annotated[bool, Later(False)] = True,
     ) -> None:
         """Keep the options.
 
@@ -71,12 +113,26 @@ class SOSNet(Method):
             pairs: in a batch.
             margin: by which a negative is to be farther than the match; distances are at most 2.
             neighbours: k of the nearest neighbours.
-            images: anchors of `share` of the pairs are from so many images.
+            images: the anchors of a share of the pairs come from so many images.
             share: of the pairs.
+            neighbourhood: which pairs are neighbours: those of the "released" code, or of the
+                "paper"'s text, about half as many.
+            separate: anchors and positives pass batch normalisation separately, as in the released
+                code.
         """
         super().__init__()
         self.pairs, self.margin, self.neighbours = pairs, margin, neighbours
         self.images, self.share = images, share
+        self.neighbourhood: Neighbourhood = neighbourhood
+        self.separate = separate
+
+    def steps_of_a_pass(self, groups: Groups) -> int:
+        """As many patches as the training set has, as the released code counts."""
+        return matching.pass_of_patches(groups, 2 * self.pairs)
+
+    def pairs_per_step(self) -> int:
+        """Pairs of a batch."""
+        return self.pairs
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
         """Random pairs."""
@@ -91,8 +147,14 @@ class SOSNet(Method):
         row: Int[torch.Tensor, " n"] | None = None,
     ) -> Float[torch.Tensor, ""]:
         """The loss of one batch."""
-        anchor, positive = describe(patches).chunk(2)
+        anchor, positive = matching.described(describe, patches, separate=self.separate)
         of = point.chunk(2)[0]
         first = quadratic_triplet(anchor, positive, of, margin=self.margin)
-        second = second_order(anchor, positive, of, neighbours=self.neighbours)
+        second = second_order(
+            anchor,
+            positive,
+            of,
+            neighbours=self.neighbours,
+            neighbourhood=self.neighbourhood,
+        )
         return first.mean() + second.mean()

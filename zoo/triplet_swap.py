@@ -1,4 +1,4 @@
-"""The triplet loss with anchor swap by which TFeat was trained: random negatives, none mined.
+"""TFeat's triplet loss with anchor swap: negatives are random, none is mined.
 
 V. Balntas, E. Riba, D. Ponsa, K. Mikolajczyk, Learning local feature descriptors with triplets
 and shallow convolutional neural networks, BMVC 2016: "TFeat-margin*".
@@ -25,7 +25,7 @@ def swapped_triplet(
 ) -> Float[torch.Tensor, " n"]:
     """[margin + d(a, p) - min(d(a, n), d(p, n))]+ of each triplet.
 
-    Where the negative is nearer to the positive than to the anchor, these two change places.
+    If the negative is nearer to the positive than to the anchor, the two swap their roles.
     """
     nearer = torch.minimum(euclidean_paired(anchor, negative), euclidean_paired(positive, negative))
     return (margin + euclidean_paired(anchor, positive) - nearer).relu()
@@ -44,6 +44,14 @@ class TripletSwap(Method):
         """
         super().__init__()
         self.pairs, self.margin = pairs, margin
+
+    def steps_of_a_pass(self, groups: Groups) -> int:
+        """A pair of each point."""
+        return len(groups) // self.pairs
+
+    def pairs_per_step(self) -> int:
+        """Pairs of a batch, one of each triplet."""
+        return self.pairs
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
         """Random pairs."""

@@ -1,4 +1,4 @@
-"""What happens to patches between the training set and the network, as seed and step decide."""
+"""Random turns and flips of patches on their way to the network; seed and step decide them."""
 
 import math
 
@@ -6,22 +6,37 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch.nn import functional
 
+from zoo.training.recipe import Dihedral
+
+# The 8 symmetries of the square are numbered by bits: 1 mirrors left and right, 2 mirrors top and
+# bottom, 4 then transposes. 3 is half a turn, 5 a quarter turn counterclockwise, 6 a clockwise one.
+# One entry is drawn, each as often as the next.
+SYMMETRIES: dict[Dihedral, tuple[int, ...]] = {
+    True: (0, 1, 2, 3, 4, 5, 6, 7),
+    # DagnyT/hardnet: transposes in half of all cases, and then mirrors left and right in half of
+    # all cases. So four of the symmetries never come.
+    "hardnet": (0, 1, 4, 6),
+    # vbalnt/tfeat, and alike yuruntian/HyNet: in half of all cases one of three turns, and then
+    # mirrors top and bottom in half of all cases.
+    "tfeat": (0, 0, 0, 2, 2, 2, 3, 5, 6, 1, 4, 7),
+}
+
 
 def augmented(
     patches: UInt8[torch.Tensor, "n side side"],
     point: Int[torch.Tensor, " n"],
     angle: Float[torch.Tensor, " n"] | None,
     *,
-    dihedral: bool,
+    dihedral: Dihedral,
     random: torch.Generator,
 ) -> Float[torch.Tensor, "n 1 side side"]:
-    """Grey values, each patch turned by its angle, those of a point by one turn or flip.
+    """Grey values: each patch turned by its angle, all of a point turned or flipped alike.
 
     Args:
         patches: as they are stored.
         point: patches of one point share the turn or flip.
-        angle: degrees, counterclockwise; what comes from outside the patch repeats its border.
-        dihedral: whether one of the 8 turns by right angles and flips is drawn for each point.
+        angle: degrees, counterclockwise; beyond its border a patch repeats the border.
+        dihedral: a key of SYMMETRIES: which symmetries are drawn, one for each point; or False.
         random: on the CPU.
     """
     x = patches[:, None].float()
@@ -31,7 +46,8 @@ def augmented(
             x[moves] = turned(x[moves], angle[moves])
     if dihedral:
         _, group = point.unique(return_inverse=True)
-        drawn = torch.randint(8, (int(group.max()) + 1,), generator=random)
+        kinds = torch.tensor(SYMMETRIES[dihedral])
+        drawn = kinds[torch.randint(len(kinds), (int(group.max()) + 1,), generator=random)]
         x = _moved(x, drawn.to(x.device)[group])
     return x.contiguous(memory_format=torch.channels_last)
 
@@ -51,7 +67,7 @@ def turned(
 def _moved(
     x: Float[torch.Tensor, "n 1 side side"], kind: Int[torch.Tensor, " n"]
 ) -> Float[torch.Tensor, "n 1 side side"]:
-    """Each patch under one of the 8 symmetries of the square: bits flip x, flip y, transpose."""
+    """Each patch under the symmetry of its number; see SYMMETRIES."""
     for bit, move in ((1, lambda p: p.flip(3)), (2, lambda p: p.flip(2)), (4, _transposed)):
         x = torch.where((kind & bit > 0)[:, None, None, None], move(x), x)
     return x

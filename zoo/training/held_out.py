@@ -1,4 +1,4 @@
-"""Points of the training set that are kept from training, to see how it goes."""
+"""Points that are kept from training and show how it goes."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ TOGETHER = 64  # patches in one pass: what caches hold
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Rows to train on, and two rows of each held-out point."""
+    """Rows to train on, and two rows of each held-out point; there may be no such point."""
 
     train: Rows  # ascending
     a: Int[np.ndarray, " pairs"]
@@ -28,16 +28,18 @@ class Split:
 def split(
     point: Int[np.ndarray, " n"], image: Int[np.ndarray, " n"], share: float, seed: int
 ) -> Split:
-    """Hold out every point whose first row is of one of the held-out images, drawn from all.
+    """Draw a share of the images, and hold out every point whose first row is from one of them.
 
-    Images that are made of one photograph have to have one number.
-
-    Where all rows are of one image, points are drawn instead. Of more than 1,000 such points with
-    two patches or more, 1,000 are looked at; none of the others is trained on either.
+    Images that are made of one photograph must have one number. If all rows are from one image,
+    points are drawn instead. At most 1,000 held-out points with two patches or more validate; the
+    others are not trained on either. A share of 0 holds out nothing.
 
     Raises:
         ValueError: if too few points would be held out, or none left; says what to do.
     """
+    if share == 0:
+        nothing = np.empty(0, np.int64)
+        return Split(np.arange(len(point)), nothing, nothing)
     rng = np.random.default_rng([seed, 0x5E1D])
     _, first, number = np.unique(point, return_index=True, return_inverse=True)
     home = image[first] if np.ptp(image) else np.arange(len(first))
@@ -53,8 +55,8 @@ def split(
         raise ValueError(
             f"holding out {share:g} of {len(homes)} images leaves {len(chosen)} points with two"
             f" patches to validate on and {np.count_nonzero(~out)} points to train on; at least"
-            f" {FEWEST} and 1 are wanted: choose another share by --set held_out=..., or give more"
-            " data"
+            f" {FEWEST} and 1 are wanted: choose another share by --set held_out=..., train on"
+            " everything by --set held_out=0, or give more data"
         )
     return Split(np.flatnonzero(~out[number]), pairs[chosen], following[chosen])
 

@@ -5,6 +5,7 @@ generator to keep, and the batch of the next step can be made while this one is 
 """
 
 import hashlib
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -27,10 +28,12 @@ from zoo.training.augment import augmented
 from zoo.training.describe import Described
 from zoo.training.groups import Groups
 from zoo.training.method import Batch, Method, Sampler
-from zoo.training.recipe import Recipe, make
+from zoo.training.recipe import Pairs, Recipe, make
 from zoo.training.together import add_gradients, number, together
 
 VALIDATIONS = 10  # at the ends of epochs, in a whole training, and one before it
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Seen:
 class Run:
     """One training, set up."""
 
-    recipe: Recipe
+    recipe: Recipe  # its epochs are numbers of steps
     dataset: Dataset
     patches: Patches  # of the data set, at the size that the network takes
     network: Network
@@ -83,8 +86,11 @@ def prepare(
     must_fit(recipe, network, method)
     home = photograph(dataset)
     split = held_out.split(dataset.point, home, recipe.held_out, recipe.seed)
+    if not len(split.a):
+        log.info("held_out is 0: all points are trained on, so no held-out error is shown")
     groups = Groups.of(dataset.point, dataset.image, split.train)
     sampler = method.sampler(groups, recipe.seed)
+    recipe = recipe.model_copy(update={"steps_per_epoch": steps_per_epoch(recipe, method, groups)})
     method.study(patches, groups)
     stored = patches(network.side)
     network.study(stored, split.train)
@@ -99,6 +105,27 @@ def prepare(
         device,
         precision,
     )
+
+
+def steps_per_epoch(recipe: Recipe, method: Method, groups: Groups) -> int:
+    """Steps of an epoch, with this training set.
+
+    Raises:
+        ValueError: if the method does not know it; says what to do.
+    """
+    asked = recipe.steps_per_epoch
+    if isinstance(asked, int):
+        return asked
+    try:
+        if isinstance(asked, Pairs):
+            return math.ceil(asked.pairs / method.pairs_per_step())
+        return max(1, method.steps_of_a_pass(groups))
+    except NotImplementedError:
+        said = "a number of pairs" if isinstance(asked, Pairs) else repr(asked)
+        raise ValueError(
+            f"steps_per_epoch is {said}, but method {recipe.method.name!r} does not say how many"
+            " steps that is: give a number by --set steps_per_epoch=..."
+        ) from None
 
 
 def must_fit(recipe: Recipe, network: Network, method: Method) -> None:
@@ -123,6 +150,7 @@ def train(
     *,
     resume: bool = False,
     keep_every: float = 60.0,
+    keep_weights: Callable[[Seen], None] = lambda seen: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Seen]:
     """Train to the end, or to where `stop` says so; a state to resume from is kept in `out`.
@@ -132,6 +160,8 @@ def train(
         out: folder of the state.
         resume: go on from the state in `out`.
         keep_every: seconds after which the state is kept, beside the end.
+        keep_weights: called after the epochs whose weights are kept, before the state is: a
+            training that is killed between the two keeps the same weights again.
         stop: asked after each step.
 
     Raises:
@@ -148,7 +178,6 @@ def train(
         precision=str(run.precision),
     )
     first, before = state.load(out, of, origin=origin) if resume else (0, 0.0)
-    validate_after = recipe.steps_per_epoch * max(1, recipe.epochs // VALIDATIONS)
     began = kept = time.monotonic()
 
     def keep(step: int) -> None:
@@ -164,14 +193,23 @@ def train(
         seconds = before + time.monotonic() - began
         done = step + 1
         last = done == recipe.steps
-        fpr95 = _validated(run) if last or done % validate_after == 0 else None
-        if last or time.monotonic() - kept > keep_every:
+        fpr95 = _validated(run) if is_moment(recipe, done) else None
+        seen = Seen(done, loss, lr, fpr95, len(batch), seconds)
+        if recipe.keeps_weights(done):
+            keep_weights(seen)
+        if last or recipe.keeps_weights(done) or time.monotonic() - kept > keep_every:
             keep(done)
             kept = time.monotonic()
-        yield Seen(done, loss, lr, fpr95, len(batch), seconds)
+        yield seen
         if not last and stop():
             keep(done)
             return
+
+
+def is_moment(recipe: Recipe, step: int) -> bool:
+    """Whether the network is validated after so many steps."""
+    every = recipe.epoch * max(1, recipe.epochs // VALIDATIONS)
+    return step == recipe.steps or step % every == 0
 
 
 def optimiser_of(run: Run) -> torch.optim.Optimizer:
@@ -254,7 +292,10 @@ def _seed(*numbers: int) -> int:
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
-def _validated(run: Run) -> float:
+def _validated(run: Run) -> float | None:
+    """FPR95 of the held-out points; None if there are none."""
+    if not len(run.split.a):
+        return None
     rows = np.concatenate([run.split.a, run.split.b])
     vectors = held_out.vectors(run.network, run.patches[rows], run.device)
     return held_out.fpr95(vectors, run.network.distance)

@@ -1,4 +1,8 @@
-"""What a method gives to the training loop: which patches meet in a step, and what they cost."""
+"""What a method gives to the training loop: its batches and its loss.
+
+An option that is added to a method later is marked with `recipe.Later`, so that recipes from before
+keep their meaning.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -71,6 +75,18 @@ class Method(nn.Module):
             patches: gives those of the whole training set, at a size.
             groups: what is trained on.
         """
+
+    def steps_of_a_pass(self, groups: Groups) -> int:
+        """Steps in which the training set is gone through once, as the method's paper counts it.
+
+        An epoch of a recipe with steps_per_epoch = "pass"; a method that does without need not
+        say it.
+        """
+        raise NotImplementedError
+
+    def pairs_per_step(self) -> int:
+        """Matching pairs in a batch; a method without pairs need not say it."""
+        raise NotImplementedError
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
         """How batches are drawn.

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 
 from zoo.training.groups import Groups
-from zoo.training.method import Batch, Sampler
+from zoo.training.method import Batch, Describe, Sampler
 
 Points = Int[np.ndarray, " n"]
 
@@ -63,6 +63,39 @@ def points(
         return rng.choice(len(groups), n, replace=False), None, rng
 
     return draw
+
+
+def pass_of_patches(groups: Groups, patches: int) -> int:
+    """Whole batches of so many patches that the patches of a training set fill."""
+    return len(groups.order) // patches
+
+
+def described(
+    describe: Describe, patches: Float[torch.Tensor, "n 1 side side"], *, separate: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Vectors of the anchors and of the positives of a batch.
+
+    Args:
+        describe: the network.
+        patches: anchors first, then positives.
+        separate: anchors and positives pass the network one after the other, so that batch
+            normalisation takes the statistics of each half apart; else they pass it together.
+    """
+    if separate:
+        anchor, positive = patches.chunk(2)
+        return describe(anchor), describe(positive)
+    anchor, positive = describe(patches).chunk(2)
+    return anchor, positive
+
+
+def described_maps(
+    describe: Describe, patches: Float[torch.Tensor, "n 1 side side"], *, separate: bool
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """As `described`, but each of the network's `maps`: its anchors and its positives."""
+    if separate:
+        halves = [describe.maps(half) for half in patches.chunk(2)]
+        return list(zip(*halves, strict=True))
+    return [(a, p) for a, p in (one.chunk(2) for one in describe.maps(patches))]
 
 
 def every_point(groups: Groups, n: int, seed: int) -> Sampler:

@@ -1,14 +1,23 @@
 """A recipe: everything that decides which weights come out of a training, as one TOML file."""
 
 import inspect
+import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, Lt
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ValidationError,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from harness import folders, texts
 from harness.registry import unknown
@@ -41,6 +50,18 @@ NETWORKS = {
 """Names in [network]; another package's is written as package.module:Name."""
 
 Share = Annotated[float, Ge(0), Lt(1)]
+Dihedral = bool | Literal["hardnet", "tfeat"]
+
+
+@dataclass(frozen=True)
+class Later:
+    """Marks an option that did not exist when some trainings that are still around began.
+
+    Their recipes lack it. `before` is the value that says what they did. It may differ from the
+    default, which is for new trainings.
+    """
+
+    before: Any
 
 
 class Strict(BaseModel):
@@ -92,9 +113,28 @@ class Schedule(Strict):
 
 
 class Augmentation(Strict):
-    """What is done to patches on the way to the network, anew in every step."""
+    """Random changes of the patches in every step.
 
-    dihedral: bool = False  # one of the 8 turns and flips for all patches of a point
+    `dihedral` is one symmetry of the square for all patches of a point. True draws each of the 8
+    equally often; "hardnet" and "tfeat" draw as the code of that name does (see augment.py).
+    """
+
+    dihedral: Dihedral = False
+
+
+class Checkpoints(Strict):
+    """Which weights are kept on the way, with their cards, in epochs/NUMBER of the training.
+
+    They change nothing in the training, and can be asked for when it is resumed.
+    """
+
+    every: Annotated[int, Gt(0)] | None = None  # epochs; None keeps only the last weights
+
+
+class Pairs(Strict):
+    """An epoch of so many pairs, however many a step takes; the last step may exceed it."""
+
+    pairs: Annotated[int, Gt(0)]
 
 
 class Part(BaseModel):
@@ -111,32 +151,65 @@ class Part(BaseModel):
 
 
 class Recipe(Strict):
-    """Settings of one training. Steps count from 0; an epoch is so many steps."""
+    """Settings of one training. Steps count from 0; an epoch is a number of steps.
+
+    `steps_per_epoch` is a number of steps, or "pass": the steps in which the method goes through
+    the training set once (`Method.steps_of_a_pass`), or { pairs = N }. `loop.prepare` replaces the
+    last two by the number of steps, which depends on the data and on the batch.
+
+    `held_out` is the share of the images whose points are not trained on but show how training
+    goes. With 0 everything is trained on, and no such error is shown.
+    """
 
     name: str
     paper: str = ""
     licence: str = "unknown"  # of the weights
     data: tuple[str, ...]
     epochs: Annotated[int, Gt(0)]
-    steps_per_epoch: Annotated[int, Gt(0)]
+    steps_per_epoch: Annotated[int, Gt(0)] | Literal["pass"] | Pairs
     seed: Annotated[int, Ge(0)] = 0
-    held_out: Annotated[float, Gt(0), Lt(1)] = 0.05  # share of the images, for validation
+    held_out: Share = 0.05
     method: Part
     network: Part
     optimiser: Optimiser
     schedule: Schedule = Schedule(name="constant")
     augmentation: Augmentation = Augmentation()
+    checkpoints: Checkpoints = Checkpoints()
+
+    @field_validator("steps_per_epoch", mode="before")
+    @classmethod
+    def _an_epoch(cls, given: Any) -> Any:
+        """Say in one sentence what the three types say in three."""
+        number = given["pairs"] if isinstance(given, dict) and set(given) == {"pairs"} else given
+        known = given == "pass" or isinstance(given, Pairs) or (type(number) is int and number > 0)
+        if not known:
+            raise ValueError('an epoch is a number of steps above 0, "pass" or { pairs = N }')
+        return given
+
+    @property
+    def epoch(self) -> int:
+        """Steps of an epoch.
+
+        Raises:
+            ValueError: if only the data tell; a prepared training has a recipe that knows it.
+        """
+        if not isinstance(self.steps_per_epoch, int):
+            raise ValueError(f"{self.name}: the data decide how many steps an epoch has")
+        return self.steps_per_epoch
 
     @property
     def steps(self) -> int:
         """Steps in all."""
-        return self.epochs * self.steps_per_epoch
+        return self.epochs * self.epoch
 
     def factor_at(self, step: int) -> float:
         """The multiple of the learning rate that a step takes."""
-        return self.schedule.factor_at(
-            step, epochs=self.epochs, steps_per_epoch=self.steps_per_epoch
-        )
+        return self.schedule.factor_at(step, epochs=self.epochs, steps_per_epoch=self.epoch)
+
+    def keeps_weights(self, step: int) -> bool:
+        """Whether the weights after so many steps are kept beside the last ones."""
+        every = self.checkpoints.every
+        return every is not None and step > 0 and step % (every * self.epoch) == 0
 
 
 def names() -> list[str]:
@@ -201,6 +274,49 @@ def checked(table: Mapping[str, Any], source: object) -> Recipe:
     return recipe.model_copy(update=whole)
 
 
+def kept(table: Mapping[str, Any], source: object) -> Recipe:
+    """The recipe of a training that was kept, in recipe.json or on a card, as it was meant then.
+
+    Options that came later get the value that says what was done before. A card names no data.
+
+    Raises:
+        ValueError: as `checked`.
+    """
+    whole = {"data": ("unknown",), **table}
+    for kind in ("method", "network"):
+        given = whole.get(kind)
+        part = given if isinstance(given, Mapping) else {}
+        try:
+            before = {name: one.before for name, one in _later(find(kind, str(part.get("name"))))}
+        except LookupError:
+            continue  # `checked` reports it
+        # JSON has no infinity; recipes write it as text.
+        numbers = {name: math.inf if one == "Infinity" else one for name, one in part.items()}
+        whole[kind] = before | numbers
+    return checked(whole, source)
+
+
+def identity(recipe: Recipe) -> dict[str, Any]:
+    """Settings that decide the weights: with the same data, equal ones are the same training.
+
+    Where the data lie and which weights are kept on the way decide nothing. An option that came
+    later is left out at its value from before, so that older trainings keep their identity.
+    """
+    said = recipe.model_dump(mode="json", exclude={"data", "checkpoints"})
+    for kind in ("method", "network"):
+        for name, later in _later(find(kind, said[kind]["name"])):
+            if said[kind][name] == later.before:
+                del said[kind][name]
+    return said
+
+
+def differences(one: Recipe, other: Recipe) -> dict[str, tuple[Any, Any]]:
+    """The settings in which two recipes are different trainings, and both values of each."""
+    a, b = (dict(_flat(one.model_dump(mode="json"))) for one in (one, other))
+    decide = {*dict(_flat(identity(one))), *dict(_flat(identity(other)))}
+    return {key: (a.get(key), b.get(key)) for key in sorted(decide) if a.get(key) != b.get(key)}
+
+
 def make(kind: Literal["method", "network"], part: Part) -> Any:
     """The method or network that a part of a checked recipe stands for."""
     maker = find(kind, part.name)
@@ -236,6 +352,23 @@ def _options(maker: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     }
     model = create_model("Options", __base__=Strict, **fields)
     return dict(model.model_validate(given))
+
+
+def _later(maker: Any) -> Iterator[tuple[str, Later]]:
+    """Options of a method or network that came later."""
+    for name, one in inspect.signature(maker).parameters.items():
+        for mark in getattr(one.annotation, "__metadata__", ()):
+            if isinstance(mark, Later):
+                yield name, mark
+
+
+def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Settings of nested tables by their keys: "optimiser.lr"."""
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
 
 
 def _set(table: dict[str, Any], setting: str) -> None:

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from harness import atomic
-from zoo.training.recipe import Recipe
+from zoo.training.recipe import Recipe, identity
 
 FILE = "checkpoint.pt"
 
@@ -70,6 +70,5 @@ def load(out: Path, into: Trained, *, origin: str) -> tuple[int, float]:
 
 def origin(recipe: Recipe, data: str, **facts: object) -> str:
     """One hash of what must be the same for a training to be the same."""
-    settings = recipe.model_dump(mode="json", exclude={"data"})  # it may lie elsewhere by now
-    said = {"recipe": settings, "data": data, **facts}
+    said = {"recipe": identity(recipe), "data": data, **facts}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

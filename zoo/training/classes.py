@@ -1,0 +1,76 @@
+"""Classes of k patches of one point, and batches of matching pairs that are drawn from them.
+
+Where a point has fewer than k patches, positives are generated: its patches again, turned by random
+angles. X.-Y. Zhang et al., AdaSample, section 5.2, mark methods that are trained so by "*".
+"""
+
+import numpy as np
+
+from zoo.training import pairs as matching
+from zoo.training.groups import Groups
+from zoo.training.method import Batch, Sampler
+
+
+def classes(
+    groups: Groups, point: matching.Points, k: int, turn: float, rng: np.random.Generator
+) -> Batch:
+    """k patches of each of these points, one point after the other.
+
+    A point with more than k patches gives k random ones. Where it has fewer, its patches come
+    again, turned by random angles up to `turn` degrees either way.
+    """
+    n = len(point)
+    size = groups.size[point][:, None]
+    place = np.arange(max(k, int(size.max())))
+    shuffled = np.where(place < size, rng.random((n, len(place))), 1).argsort(axis=1)[:, :k]
+    made = place[:k] >= size
+    which = np.where(made, rng.integers(size, size=(n, k)), shuffled)
+    degrees = np.where(made, rng.uniform(-turn, turn, (n, k)), 0).astype(np.float32)
+    rows = groups.order[groups.start[point][:, None] + which]
+    return Batch(rows.ravel(), np.repeat(point, k), degrees.ravel())
+
+
+def any_pairs(batch: Batch, k: int, rng: np.random.Generator) -> Batch:
+    """A random pair of patches of each class of k: anchors first, then positives."""
+    n = len(batch) // k
+    anchor = rng.integers(k, size=n)
+    other = (anchor + rng.integers(1, k, size=n)) % k
+    at = np.concatenate([np.arange(n) * k + anchor, np.arange(n) * k + other])
+    assert batch.angle is not None
+    return Batch(batch.rows[at], batch.point[at], batch.angle[at])
+
+
+def random_pairs(
+    groups: Groups,
+    n: int,
+    seed: int,
+    *,
+    k: int,
+    turn: float,
+    images: int | None = None,
+    share: float = 0.5,
+) -> Sampler:
+    """Each step n points, no two the same, and of each a random pair of its class of k.
+
+    Args and errors: `pairs.random_pairs`; `k` and `turn` as in `classes`.
+    """
+    draw = matching.points(groups, n, seed, images=images, share=share)
+
+    def batch(step: int) -> Batch:
+        point, _, rng = draw(step)
+        return any_pairs(classes(groups, point, k, turn, rng), k, rng)
+
+    return batch
+
+
+def refuse_copies(k: int | None, turn: float) -> None:
+    """Refuse classes in which a patch and its unchanged copy could be a random pair.
+
+    Raises:
+        ValueError: says what to give.
+    """
+    if k is not None and k > 2 and not turn:
+        raise ValueError(
+            "class_size is over 2 and turn is 0: classes are then filled with unchanged copies, and"
+            " a patch and its copy can be a pair: give a turn, or class_size 2"
+        )
