@@ -43,6 +43,14 @@ class L2Net(backbones.L2Net):
         return self.maps(patches)[-1]
 
 
+class _Sampled(L2Net):
+    """L2-Net on patches that were standardised before they were sampled."""
+
+    def normalised(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> torch.Tensor:
+        """Patches as they are."""
+        return patches
+
+
 class SpatialTransformer(Network):
     """An affine map for each patch, found by three convolutions, and L2-Net on what it shows.
 
@@ -55,21 +63,30 @@ class SpatialTransformer(Network):
     lr_factors: Mapping[str, float] = {"predict": 0.01}
 
     def __init__(
-        self, *, dropout: Annotated[float, Ge(0), Lt(1)] = 0.0, binary: bool = False
+        self,
+        *,
+        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        binary: bool = False,
+        standardise_sampled: bool = False,
     ) -> None:
         """Start with random weights that map a patch to the whole of itself.
 
         Args:
             dropout: of L2-Net.
             binary: of L2-Net.
+            standardise_sampled: L2-Net standardises each 32x32 patch after it was sampled. If
+                False, the 42x42 patch is standardised once, before it is sampled, as a driver of
+                the released model does. The weights that ship were trained with True.
         """
         super().__init__()
+        self.standardise_sampled = standardise_sampled
         self.localise = nn.Sequential(  # (n, 1, 42, 42)
             nn.Conv2d(1, 16, 5, bias=False), BatchNorm(16), nn.ReLU(), nn.MaxPool2d(2),
             nn.Conv2d(16, 32, 5, bias=False), BatchNorm(32), nn.ReLU(), nn.MaxPool2d(2),
         )  # (n, 32, 7, 7)  # fmt: skip
         self.predict = nn.Conv2d(32, 6, 7)
-        self.describe = L2Net(dropout=dropout, binary=binary)
+        describe = L2Net if standardise_sampled else _Sampled
+        self.describe = describe(dropout=dropout, binary=binary)
         self.dim, self.distance = self.describe.dim, self.describe.distance
         self.codes = self.describe.codes
         _start(self.localise)
@@ -96,7 +113,8 @@ class SpatialTransformer(Network):
 
     def forward(self, patches: Float[torch.Tensor, "n 1 42 42"]) -> Float[torch.Tensor, "n dim"]:
         """Unit vectors of grey patches, or activations."""
-        found: torch.Tensor = self.describe(self.aligned(patches))
+        shown = patches if self.standardise_sampled else standardise(patches)
+        found: torch.Tensor = self.describe(self.aligned(shown))
         return found
 
 
