@@ -52,11 +52,17 @@ class _Sampled(L2Net):
 
 
 class SpatialTransformer(Network):
-    """An affine map for each patch, found by three convolutions, and L2-Net on what it shows.
+    """L2-Net on the part of each patch that an affine map shows; three convolutions predict the map.
 
-    Beyond the border of a patch its border goes on (appendix B). The paper leaves open all but the
-    number of these convolutions and the size of the patch. Here the third, which predicts, sees
-    features of length 1: else a step of it moves all maps at once by as much as the patch is large.
+    Where a map points outside a patch, the patch's border is repeated (appendix B). The paper says
+    how many convolutions there are and how large the patch is, but not their sizes. Here the third
+    one, which predicts, sees features of length 1: without this, one step of it moves all maps at
+    once by as much as the patch is large.
+
+    The prediction learns at a hundredth of the learning rate, as in the paper. In trainings as
+    short as the zoo's this is too slow: the maps of the weights that ship stay near the identity.
+    The code is not the cause: at the full rate the maps learn to undo turns and scales that were
+    put in (results/settled-choices.md).
     """
 
     side = 42
