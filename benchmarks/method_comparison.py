@@ -1,18 +1,19 @@
 """Which method is better: seeds of each under one setting, and what a test says of the difference.
 
     python benchmarks/method_comparison.py --data DIR,DIR --held-out DIR,DIR --oxford DIR
-        --frames DIR --mini DIR --out DIR [--seeds N] [--patches N] [METHOD ...]
+        --frames DIR --mini DIR --out DIR [--seeds N] [--patches N] [--rate LR] [METHOD ...]
 
 Settings are those of `zoo_training.py`, data what `--data` says, scores those of
 `training_data.py`. The learning rate is each method's own: from the zoo's it is doubled, or halved,
 as long as that is better on the held-out sequences, for one seed, which is not compared: near the
-best the choice is the seed's. A difference, in points, is the mean of those between trainings of
-one seed, which learn from the same points and are tested on the same held-out ones; its 95 %
-interval is of the t-test of such pairs, and the answer goes by it; of twenty answers that should be
-"can't tell" one is not. p is the chance that seeds of equal methods come out in such an order or a
-clearer one (Mann and Whitney's test, one-sided, exact; of three against three at least 0.05), as in
-table 3 of AdaSample. All this is of seeds: other images may say otherwise. A training that is there
-is taken as it is. The tables stand in OUT/table.md; ± is the deviation over seeds.
+best the choice is the seed's. With `--rate` all methods have this one, and none is searched for. A
+difference, in points, is the mean of those between trainings of one seed, which learn from the same
+points and are tested on the same held-out ones; its 95 % interval is of the t-test of such pairs,
+and the answer goes by it; of twenty answers that should be "can't tell" one is not. p is the chance
+that seeds of equal methods come out in such an order or a clearer one (Mann and Whitney's test,
+one-sided, exact; of three against three at least 0.05), as in table 3 of AdaSample. All this is of
+seeds: other images may say otherwise. A training that is there is taken as it is. The tables stand
+in OUT/table.md; ± is the deviation over seeds.
 """
 
 import argparse
@@ -35,9 +36,13 @@ from zoo import card, handcrafted
 from zoo.training.recipe import read
 
 ANY = "adasample, any positive"
+CROSS = "adasample, cross negatives"
+DROPPED = "hardnet, dropout 0.3"
 ASKED = (
     ("adasample", "hardnet"),
     ("adasample", ANY),
+    (CROSS, "adasample"),
+    (DROPPED, "hardnet"),
     ("adasample+sos", "adasample"),
     ("adasample+sos", "sosnet"),
     ("sosnet", "hardnet"),
@@ -48,7 +53,11 @@ ASKED = (
     ("doap", "hardnet"),
 )
 METHODS = tuple(dict.fromkeys(name for pair in ASKED for name in pair))
-FROM = {ANY: ("adasample", "method.lambda_=0", "method.class_size=2")}  # a recipe, what is set
+FROM = {  # a recipe, and what is set
+    ANY: ("adasample", "method.lambda_=0", "method.class_size=2"),
+    CROSS: ("adasample", "method.negatives=cross"),
+    DROPPED: ("hardnet", "network.dropout=0.3"),
+}
 RATE = next(float(one.partition("=")[2]) for one in ALIKE if one.startswith("optimiser.lr="))
 LESS = "FPR95 of held-out points"  # the one measure of which less is better
 
@@ -121,6 +130,7 @@ def main() -> None:
     for folder in ("oxford", "frames", "mini", "out"):
         parser.add_argument(f"--{folder}", required=True, type=Path)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--rate", type=float, help="of all methods; none is searched for then")
     parser.add_argument("--patches", type=int, default=100_000, help="with a gradient")
     given = parser.parse_args()
     if unknown := [name for name in given.methods if name not in METHODS]:
@@ -129,11 +139,12 @@ def main() -> None:
         parser.error(f"--seeds is {given.seeds}: of one seed nothing can be told, give 2 or more")
     by = tests(given)
     found: dict[str, list[dict[str, float]]] = {name: [] for name in given.methods}
-    rates = {name: tried(name, given, by) for name in given.methods}
-    print(rates, flush=True)
+    maps = {} if given.rate else {name: tried(name, given, by) for name in given.methods}
+    print(maps, flush=True)
     for seed in range(given.seeds):
-        for name, maps in rates.items():
-            found[name].append(measured(name, seed, max(maps, key=maps.__getitem__), given, by))
+        for name in given.methods:
+            rate = given.rate or max(maps[name], key=maps[name].__getitem__)
+            found[name].append(measured(name, seed, rate, given, by))
             print(name, seed, found[name][-1], flush=True)
     measures = [*(name for name in names(by) if name not in SIX), LESS]
     columns = [*found[given.methods[0]][0]]
@@ -155,11 +166,10 @@ def main() -> None:
             for name in ("rootsift", *given.methods)
         ),
         "",
-        "| | by learning rate, held-out sequences |",
-        "|---|---|",
+        *(["| | by learning rate, held-out sequences |", "|---|---|"] if maps else ()),
         *(
-            f"| {name} | {', '.join(f'{rate:g}: {maps[rate]:.2f}' for rate in sorted(maps))} |"
-            for name, maps in rates.items()
+            f"| {name} | {', '.join(f'{rate:g}: {own[rate]:.2f}' for rate in sorted(own))} |"
+            for name, own in maps.items()
         ),
         "",
         "| | measured on | difference | 95 % | p | |",

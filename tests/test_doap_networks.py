@@ -8,8 +8,13 @@ from torch.nn import functional
 
 from harness import onnx_export
 from harness.distances import HAMMING, L2
+from zoo import card as cards
+from zoo import shipped, trained
 from zoo.backbones import Deployed, resize
 from zoo.doap_networks import L2Net, SpatialTransformer
+from zoo.training.recipe import make, read
+
+HALF = [[-0.5, 0.0, 0.25], [0.0, -0.5, 0.0]]  # half as large a part, from right of the middle
 
 
 def patches(n, side=42, seed=0):
@@ -34,13 +39,83 @@ def test_it_starts_by_showing_the_whole_patch(transformer):
     x = patches(5)
     plain = functional.interpolate(x, size=(32, 32), mode="bilinear", align_corners=False)
     torch.testing.assert_close(transformer.aligned(x), plain, atol=1e-3, rtol=0)
-    assert torch.equal(transformer(x), transformer.describe(transformer.aligned(x)))
+
+
+def test_a_patch_is_standardised_once_before_it_is_sampled(transformer):
+    x = patches(3)
+    seen = predicting(transformer, HALF).aligned(x)
+    mean, deviation = x.mean(dim=(1, 2, 3)), x.std(dim=(1, 2, 3), correction=0)
+    once = (seen - mean[:, None, None, None]) / deviation[:, None, None, None]
+    plain = L2Net().eval()
+    plain.load_state_dict(transformer.describe.state_dict())
+    plain.normalised = lambda same: same
+    torch.testing.assert_close(transformer(x), plain(once), atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_is_not_sampled_counts_only_where_nothing_is_standardised_again(again):
+    torch.manual_seed(0)
+    network = predicting(SpatialTransformer(standardise_sampled=again).eval(), HALF)
+    x = patches(3)
+    changed = x.clone()
+    changed[..., :8, :] = 255 - changed[..., :8, :]  # HALF shows rows 10.5 to 31.5
+    torch.testing.assert_close(network.aligned(changed), network.aligned(x))
+    moved = (network(changed) - network(x)).abs().max()
+    assert moved < 1e-5 if again else moved > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("doap-st", ()), ("doap-hpatches", ()), ("doap-binary", ("network.name=doap-st",))],
+)
+def test_recipes_standardise_once(name, settings):
+    assert read(name, settings).network.options["standardise_sampled"] is False
+    assert make("network", read(name, settings).network).standardise_sampled is False
+
+
+def test_the_shipped_weights_keep_the_vectors_that_they_were_trained_for():
+    card = cards.read(shipped.FOLDER / "doap-st.json")
+    assert card.recipe["network"] == card.network.model_dump()
+    network = trained.load(shipped.FOLDER / "doap-st.safetensors", card)
+    found = network(patches(2, seed=3))[:, :4]  # told by the code before there was an option
+    truth = [[-0.12759, -0.03748, 0.00719, 0.00310], [0.00110, -0.14398, -0.01486, 0.09395]]
+    torch.testing.assert_close(found, torch.tensor(truth), atol=1e-4, rtol=0)
+
+
+def test_maps_are_those_of_affine_grid(transformer):
+    x = patches(4)
+    change = torch.tensor([[0.1, -0.3, 0.2], [0.25, -0.2, -0.1]])
+    theta = (torch.eye(2, 3) + change).expand(4, 2, 3)
+    grid = functional.affine_grid(theta, [4, 1, 32, 32], align_corners=False)
+    truth = functional.grid_sample(x, grid, padding_mode="border", align_corners=False)
+    seen = predicting(transformer, change.tolist()).aligned(x)
+    torch.testing.assert_close(seen, truth, atol=1e-2, rtol=0)
+
+
+def test_the_gradient_by_the_map_is_that_of_finite_differences(transformer):
+    x = patches(4)
+    weight = patches(4, 32, seed=1) / 128 - 1
+    bias = predicting(transformer, [[0.1, -0.2, 0.05], [0.15, 0.1, -0.05]]).predict.bias
+
+    def value():
+        return (transformer.aligned(x) * weight).double().mean()
+
+    (found,) = torch.autograd.grad(value(), bias)
+    step = 1e-3
+    for number in range(6):
+        ends = []
+        for sign in (1, -1):
+            with torch.no_grad():
+                bias[number] += sign * step
+                ends.append(value())
+                bias[number] -= sign * step
+        slope = float(ends[0] - ends[1]) / (2 * step)
+        assert float(found[number]) == pytest.approx(slope, abs=0.15)  # of up to 11
 
 
 def test_a_map_shows_what_it_says(transformer):
     x = patches(3)
-    half = [[-0.5, 0.0, 0.25], [0.0, -0.5, 0.0]]  # half as large a part, from right of the middle
-    seen = predicting(transformer, half).aligned(x)
+    seen = predicting(transformer, HALF).aligned(x)
     middle = (torch.arange(32) + 0.5) / 32 - 0.5
     down = linear(x, 21 + 21 * middle - 0.5, dim=2)
     torch.testing.assert_close(seen, linear(down, 1.25 * 21 + 21 * middle - 0.5, dim=3))

@@ -43,33 +43,56 @@ class L2Net(backbones.L2Net):
         return self.maps(patches)[-1]
 
 
-class SpatialTransformer(Network):
-    """An affine map for each patch, found by three convolutions, and L2-Net on what it shows.
+class _Sampled(L2Net):
+    """L2-Net on patches that were standardised before they were sampled."""
 
-    Beyond the border of a patch its border goes on (appendix B). The paper leaves open all but the
-    number of these convolutions and the size of the patch. Here the third, which predicts, sees
-    features of length 1: else a step of it moves all maps at once by as much as the patch is large.
+    def normalised(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> torch.Tensor:
+        """Patches as they are."""
+        return patches
+
+
+class SpatialTransformer(Network):
+    """L2-Net on the part of each patch that an affine map shows; three convolutions predict the map.
+
+    Where a map points outside a patch, the patch's border is repeated (appendix B). The paper says
+    how many convolutions there are and how large the patch is, but not their sizes. Here the third
+    one, which predicts, sees features of length 1: without this, one step of it moves all maps at
+    once by as much as the patch is large.
+
+    The prediction learns at a hundredth of the learning rate, as in the paper. In trainings as
+    short as the zoo's this is too slow: the maps of the weights that ship stay near the identity.
+    The code is not the cause: at the full rate the maps learn to undo turns and scales that were
+    put in (results/settled-choices.md).
     """
 
     side = 42
     lr_factors: Mapping[str, float] = {"predict": 0.01}
 
     def __init__(
-        self, *, dropout: Annotated[float, Ge(0), Lt(1)] = 0.0, binary: bool = False
+        self,
+        *,
+        dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
+        binary: bool = False,
+        standardise_sampled: bool = False,
     ) -> None:
         """Start with random weights that map a patch to the whole of itself.
 
         Args:
             dropout: of L2-Net.
             binary: of L2-Net.
+            standardise_sampled: L2-Net standardises each 32x32 patch after it was sampled. If
+                False, the 42x42 patch is standardised once, before it is sampled, as a driver of
+                the released model does. The weights that ship were trained with True.
         """
         super().__init__()
+        self.standardise_sampled = standardise_sampled
         self.localise = nn.Sequential(  # (n, 1, 42, 42)
             nn.Conv2d(1, 16, 5, bias=False), BatchNorm(16), nn.ReLU(), nn.MaxPool2d(2),
             nn.Conv2d(16, 32, 5, bias=False), BatchNorm(32), nn.ReLU(), nn.MaxPool2d(2),
         )  # (n, 32, 7, 7)  # fmt: skip
         self.predict = nn.Conv2d(32, 6, 7)
-        self.describe = L2Net(dropout=dropout, binary=binary)
+        describe = L2Net if standardise_sampled else _Sampled
+        self.describe = describe(dropout=dropout, binary=binary)
         self.dim, self.distance = self.describe.dim, self.describe.distance
         self.codes = self.describe.codes
         _start(self.localise)
@@ -96,7 +119,8 @@ class SpatialTransformer(Network):
 
     def forward(self, patches: Float[torch.Tensor, "n 1 42 42"]) -> Float[torch.Tensor, "n dim"]:
         """Unit vectors of grey patches, or activations."""
-        found: torch.Tensor = self.describe(self.aligned(patches))
+        shown = patches if self.standardise_sampled else standardise(patches)
+        found: torch.Tensor = self.describe(self.aligned(shown))
         return found
 
 
