@@ -165,9 +165,17 @@ def known() -> DataNames:
     families: list[Family] = []
     for name in registry.names("data_names"):
         try:
-            families += registry.load("data_names", name)
+            brought = registry.load("data_names", name)
         except (ImportError, LookupError) as error:
             log.warning("%s", error)
+            continue
+        if isinstance(brought, (list, tuple)) and all(isinstance(one, Family) for one in brought):
+            families += brought
+        else:
+            origin = registry.source("data_names", name)
+            log.warning(
+                "data names %r of %s are %.60r; a list of Family is wanted", name, origin, brought
+            )
     return of(families)
 
 

@@ -116,13 +116,15 @@ class Record(_Part):
     data: DataFacts
     model: ModelFacts
     environment: Environment
-    scores: dict[str, float] = Field(min_length=1)
+    scores: dict[str, float]
     intervals: dict[str, tuple[float, float]]
     scenes: dict[str, dict[str, float]]
 
     @model_validator(mode="after")
     def _is_possible(self) -> "Record":
         """Whether a protocol can have measured this: an edited record makes no table."""
+        if not self.scores and not self.data.refused:
+            raise ValueError("scores: there are none")
         for name, value in self.scores.items():
             self._must_be_possible(name, value, f"scores.{name}")
         for scene, values in self.scenes.items():

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from packages import installed
 from toy import toy_dataset, toy_descriptor, toy_protocol
 
 from harness import data_names, datasets, registry
@@ -129,9 +130,20 @@ def test_what_comes_along_was_trained_on_data_that_are_known():
     assert names and all(NAMES.canonical(name) == name for name in names)
 
 
-def test_a_package_brings_names_by_an_entry_point():
+def test_a_package_brings_names_by_an_entry_point(tmp_path):
     assert "published" in registry.names("data_names")
     assert known() == NAMES
+    source = "from harness.data_names import Family\nOURS = [Family('megadepth', ('MD',))]\n"
+    with installed(tmp_path, "theirs", source, data_names={"ours": "OURS"}):
+        assert known().canonical("MD/scene-1") is None  # it does not grow
+        assert known().canonical("Mega-Depth") == "megadepth"
+
+
+@pytest.mark.parametrize("source", ["OURS = 3", "OURS = ['megadepth']", "import no_such"])
+def test_a_package_with_wrong_names_is_told_of_and_left_out(tmp_path, source, caplog):
+    with installed(tmp_path, "theirs", source, data_names={"ours": "OURS"}):
+        assert known() == NAMES
+    assert "'ours' of theirs 1.0" in caplog.text
 
 
 def row_of(trained_on):

@@ -273,7 +273,7 @@ def test_structure_from_motion_is_shown_by_the_ratio_of_matching(records):
 
 def test_leaderboards_of_the_repository_are_those_of_its_records(tmp_path):
     again = shutil.copytree(RECORDS, tmp_path / "results")
-    for file in leaderboard.write(again, {"cross_scene": cross_scene.texts_of}):
+    for file in leaderboard.write(again, [leaderboard.KIND, cross_scene.KIND]):
         assert file.read_bytes() == (RECORDS / file.relative_to(again)).read_bytes(), file
 
 
