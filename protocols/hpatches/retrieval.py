@@ -75,7 +75,7 @@ def score(
     }
     values["map"] = float(np.mean([values[name] for name in names]))
     maps = [own["map"] for own in scenes.values()]
-    intervals = {"map": interval_of_mean(maps, queries, least=0, most=1)}
+    intervals = {"map": interval_of_mean(maps, queries)}
     return variant.scores("retrieval", values, scenes, intervals)
 
 

@@ -80,7 +80,7 @@ def score(
         kept[1 + np.arange(len(present)), present] = 0
         rough, *binned = _binned_map(counts, kept)
         without = values["map"] + np.array(binned) - rough
-        intervals["map"] = interval(values["map"], without, least=0, most=1)
+        intervals["map"] = interval(values["map"], without)
     return variant.scores("verification", values, scenes, intervals)
 
 
