@@ -6,6 +6,7 @@ from dataclasses import replace
 import cv2
 import numpy as np
 import pytest
+from near_ties import all_pairs
 
 from harness import Descriptions
 from harness.contracts import check_protocol
@@ -281,7 +282,7 @@ def test_a_set_may_be_named_like_no_other(small):
 
 def vlb(truth, a, b):
     """Slow twin: VLB's strategy "nn", its step sum and its trapezoid."""
-    d = L2.cross(a, b)
+    d = all_pairs(L2, a, b)
     order = np.argsort(d, axis=None)
     known = set(zip(truth.a.tolist(), truth.b.tolist(), strict=True))
     rows, columns, labels = set(), set(), []
@@ -326,7 +327,7 @@ def test_scores_are_those_of_vlb(truth):
 
 def test_one_threshold_ranks_all_pairs(truth):
     a, b = informed(truth)
-    d, known = L2.cross(a, b), np.zeros((len(a), len(b)), bool)
+    d, known = all_pairs(L2, a, b), np.zeros((len(a), len(b)), bool)
     known[truth.a, truth.b] = True
     labels = known.ravel()[np.argsort(d, axis=None)]
     precision = np.cumsum(labels) / np.arange(1, labels.size + 1)

@@ -1,7 +1,7 @@
 """The 95 % confidence interval of FPR95 over 3-D points."""
 
 import numpy as np
-from jaxtyping import Bool, Float, Float32, Int
+from jaxtyping import Bool, Float, Int
 
 from harness.statistics import Interval, interval_of_rate
 
@@ -13,7 +13,7 @@ Points = Int[np.ndarray, " m"]
 def interval_of_fpr95(
     rate: float,
     match: Bool[np.ndarray, " m"],
-    distance: Float32[np.ndarray, " m"],
+    distance: Float[np.ndarray, " m"],
     a: Points,
     b: Points,
 ) -> Interval | None:
@@ -45,9 +45,7 @@ def interval_of_fpr95(
     return interval_of_rate(rate, _variance(influence, a, b), int(points))
 
 
-def _slope(
-    matched: Float32[np.ndarray, " matches"], others: Float32[np.ndarray, " others"]
-) -> float:
+def _slope(matched: Float[np.ndarray, " matches"], others: Float[np.ndarray, " others"]) -> float:
     """How fast the false positive rate grows with recall, around 95 %; distances ascend."""
     n = len(matched)
     window = max(WINDOW, n**-0.5)  # wide enough for some matches

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float, Float32
+from jaxtyping import Float
 
 from harness import Descriptions, Protocol, Scores, parallel
 from harness.distances import Distance
@@ -120,16 +120,21 @@ def _pairs(
     vectors: Vectors, point: Rows, anchors: slice, distance: Distance
 ) -> tuple[Float[np.ndarray, " pairs"], Float[np.ndarray, " pairs"]]:
     """The ratio of each pair of some anchors, and the chance that it is correct."""
-    between = distance.cross(vectors[anchors], vectors)  # (anchors, n)
-    same = point[anchors, None] == point
-    negatives = np.where(same, np.inf, between)
-    hardest = negatives.min(axis=1)
-    tied = np.count_nonzero(negatives == hardest[:, None], axis=1)
-    same[np.arange(len(same)), np.arange(len(point))[anchors]] = False
+    rows = np.arange(len(point))[anchors]
+    same = point[rows, None] == point
+    entries = distance.cross(vectors[rows], vectors)  # (anchors, n)
+    entries[same] = np.inf
+    _, most = distance.window(entries.min(axis=1), vectors)
+    anchor, negative = np.nonzero(entries <= most[:, None])  # may be the nearest
+    measured = distance.paired(vectors, rows[anchor], negative)
+    hardest = np.full(len(rows), np.inf)
+    np.minimum.at(hardest, anchor, measured)
+    tied = np.bincount(anchor[measured == hardest[anchor]], minlength=len(rows))
+    same[np.arange(len(rows)), rows] = False
     anchor, positive = np.nonzero(same)
-    d: Float32[np.ndarray, " pairs"] = between[anchor, positive]
+    d = distance.paired(vectors, rows[anchor], positive)
     other = hardest[anchor]
-    farther = np.maximum(d, other).astype(np.float64)
+    farther = np.maximum(d, other)
     # L2 is squared, and so is the ratio: the order is the same. 0/0 is a tie like any other.
     ratio = np.divide(np.minimum(d, other), farther, out=np.ones(len(d)), where=farther > 0)
     return ratio, np.where(d < other, 1.0, np.where(d == other, 1 / (tied[anchor] + 1), 0.0))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, Float32
+from jaxtyping import Bool, Float64
 
 from harness import Descriptions, Protocol, Scores, parallel
 from harness.metrics import (
@@ -28,7 +28,7 @@ from protocols.phototour.scenes import cells, join, open_scenes, scores
 VERSION = 2  # raised whenever a number could change
 
 Match = Bool[np.ndarray, " m"]
-Distances = Float32[np.ndarray, " m"]
+Distances = Float64[np.ndarray, " m"]
 
 FPR95: Mapping[str, Callable[[Ranking, Match, Distances], float]] = {
     "tie-aware": lambda ranking, match, distance: fpr_at_95(ranking),
