@@ -3,6 +3,7 @@ import logging
 
 import numpy as np
 import pytest
+from near_ties import nearly_tied
 from phototour_files import TEST, made_pairs, made_patches, made_scene
 from toy import toy_descriptor
 
@@ -458,6 +459,17 @@ def test_snn_equals_its_slow_twin(tmp_path, seed):
         image = protocol.dataset.image[rows]
         expected = snn_slow(vectors[rows], scene.point, image)
         assert scores.values[f"{scene.name}/snn-map"] == pytest.approx(expected, abs=1e-9)
+
+
+def test_snn_orders_what_float32_cannot_tell(tmp_path):
+    """Positives and negatives differ in the last digit of some numbers."""
+    n = 60
+    point = np.sort(np.random.default_rng(0).integers(0, n // 3, n))
+    write_scene(tmp_path / "a", [made_patches(n)], point, np.zeros((n, 5)), {})
+    protocol = snn(data=tmp_path)
+    vectors = nearly_tied(0, n, of=3)
+    exact = snn_slow(vectors.astype(float), protocol.dataset.point, protocol.dataset.image)
+    assert scored(protocol, vectors).values["a/snn-map"] == pytest.approx(exact, abs=1e-12)
 
 
 def test_the_interval_of_snn_is_over_reference_images(tmp_path):
