@@ -12,7 +12,7 @@ import numpy as np
 from harness import vector_folder
 from harness.cache import VectorCache
 from harness.distances import ANGLE
-from harness.errors import FAILURES
+from harness.errors import FAILURES, OutOfMemory
 from harness.results import Record, record, refused
 from harness.types import (
     Block,
@@ -211,6 +211,8 @@ def _described(model: Descriptor, name: str, patches: Patches, batch_size: int) 
         batch = patches[i : i + batch_size]
         try:
             rows = model.describe(batch)
+        except MemoryError as error:
+            raise OutOfMemory(f"{model.name} on {len(batch)} patches of {name}", error) from error
         except FAILURES as error:
             raise RuntimeError(
                 f"{model.name} fails on {name}: {type(error).__name__}: {error}"
