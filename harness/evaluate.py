@@ -90,7 +90,12 @@ def _only(cells: Set[str], scores: Scores) -> Scores:
     def of_cells(found: Mapping[str, T]) -> dict[str, T]:
         return {name: one for name, one in found.items() if name.partition("/")[0] in cells}
 
-    return Scores(of_cells(scores.values), of_cells(scores.scenes), of_cells(scores.intervals))
+    return replace(
+        scores,
+        values=of_cells(scores.values),
+        scenes=of_cells(scores.scenes),
+        intervals=of_cells(scores.intervals),
+    )
 
 
 def describe(

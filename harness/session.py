@@ -317,6 +317,7 @@ def _show(records: Sequence[Record]) -> None:
             headline = record.protocol.headline
             score = record.scores.get(headline, float("nan"))  # where cells were refused
             print(f"{record.model.name}  {headline} {score:.4f}  PARTIAL DATA")
+            print(*record.warnings, sep="\n", end="\n" * bool(record.warnings))
 
 
 def _run_facts(seconds: float) -> Mapping[str, object]:

@@ -250,6 +250,20 @@ def test_a_headline_over_scenes_without_an_interval_says_why():
     assert "without brackets" not in text
 
 
+def test_warnings_stand_below_the_table_with_the_models_they_are_about():
+    a, b, c = (next(iter(measured(name))) for name in "abc")
+    all_three = ["One run of few images."]
+    rows = [
+        a.model_copy(update={"warnings": all_three}),
+        b.model_copy(update={"warnings": [*all_three, "Nothing was found."]}),
+        c.model_copy(update={"warnings": all_three}),
+    ]
+    lines = leaderboard.headline_table(board(*rows))
+    assert sum(line.startswith(("| a ‡ |", "| b ‡ |", "| c ‡ |")) for line in lines) == 3
+    assert lines[-4:] == ["", "‡ One run of few images.", "", "‡ b: Nothing was found."]
+    assert "‡" not in "".join(leaderboard.headline_table(board(a, b, c)))
+
+
 def test_the_interval_of_a_quantity_is_shown_like_it():
     (record,) = [counted("few", total_points=14722.0)]
     ends = record.model_copy(update={"intervals": {"total/points": (14700.0, 14750.5)}})

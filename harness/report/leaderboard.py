@@ -14,7 +14,7 @@ from harness.results import Record
 from harness.types import Quantity
 
 MISSING = "—"
-SEEN, UNKNOWN = "†", "?"
+SEEN, UNKNOWN, WARNED = "†", "?", "‡"
 MEANINGS = {
     SEEN: "trained on data that this table tests: not comparable.",
     UNKNOWN: "nobody says what it was trained on.",
@@ -182,7 +182,7 @@ def to_markdown(board: Board) -> str:
 def headline_table(board: Board) -> list[str]:
     """The headlines of every model, fractions in percent, as lines of Markdown."""
     lines = _table(board, board.headlines)
-    return [*lines, *footnotes({mark(row) for row in board.rows})]
+    return [*lines, *footnotes({mark(row) for row in board.rows}), *_warnings(board)]
 
 
 def footnotes(marks: Set[str]) -> list[str]:
@@ -195,12 +195,24 @@ def footnotes(marks: Set[str]) -> list[str]:
     ]
 
 
+def _warnings(board: Board) -> Iterator[str]:
+    """Each warning of the records as lines of Markdown, with the models that it is about."""
+    about: dict[str, list[str]] = defaultdict(list)
+    for row in board.rows:
+        for warning in dict.fromkeys(text for record in row for text in record.warnings):
+            about[warning].append(row[0].model.name)
+    for warning, models in about.items():
+        whose = "" if len(models) == len(board.rows) else f"{', '.join(models)}: "
+        yield from ("", f"{WARNED} {whose}{warning}")
+
+
 def _table(board: Board, columns: list[str]) -> list[str]:
     common = "/".join(_common(columns)) if len(columns) > 1 else ""
     heads = [name.removeprefix(f"{common}/") for name in columns]
     lines = [f"| model | dim | {' | '.join(heads)} |", "|---" * 2 + "|---:" * len(columns) + "|"]
     for row in board.rows:
-        name = f"{row[0].model.name} {mark(row)}".strip()
+        warned = WARNED if any(record.warnings for record in row) else ""
+        name = f"{row[0].model.name} {mark(row)}{warned}".strip()
         cells = [_cell(row, column) for column in columns]
         lines.append(f"| {name} | {row[0].model.size} | {' | '.join(cells)} |")
     return lines
