@@ -106,11 +106,13 @@ class Distance:
             upto[rows] = count_below(ascending, high[rows], "right")
             if self.rounding is _exact:
                 continue
-            some = np.flatnonzero((nearer[rows] < upto[rows]).any(axis=1))
-            unsure = np.zeros((len(some), len(b)), bool)
+            undecided = nearer[rows] < upto[rows]
+            some = np.flatnonzero(undecided.any(axis=1))
             open_rows = some + rows.start
-            for least, most in zip(low[open_rows].T, high[open_rows].T, strict=True):
-                unsure |= (least[:, None] <= entries[some]) & (entries[some] <= most[:, None])
+            unsure = np.zeros((len(some), len(b)), bool)
+            for at, k in zip(*np.nonzero(undecided[some]), strict=True):
+                near, i = entries[some[at]], open_rows[at]
+                unsure[at] |= (low[i, k] <= near) & (near <= high[i, k])
             row, column = np.nonzero(unsure)
             exact = entries[some].astype(np.float64)
             exact[row, column] = self.crossed(self.paired(both, open_rows[row], len(a) + column))

@@ -74,27 +74,31 @@ def _first_pairs(
     columns: Int[np.ndarray, " columns"],
     n: int,
 ) -> Matches:
-    """The pairs that come first, sorted: HELD for each row, or all there are."""
+    """The pairs that come first, sorted: HELD for each row or more, or all there are."""
     both = np.concatenate([a, b])
     most = HELD * max(len(a), len(b))
-    value, tie, place = np.empty(0), np.empty(0, np.intp), np.empty(0, np.intp)
+
+    def measured(place: Rows) -> Matches:
+        row, column = np.divmod(place, len(b))
+        value = distance.paired(both, row, len(a) + column)
+        order = np.lexsort(((columns[column] - rows[row]) % n, value))
+        return Matches(row[order], column[order], value[order])
+
+    entry, place = np.empty(0, np.float32), np.empty(0, np.intp)
     end = np.array([np.inf], np.float32)  # no entry beyond it is of interest any more
     for start, crossed in _crossed(distance, a, b):
-        entries = crossed.ravel()
-        near = np.flatnonzero(entries <= end)
-        if len(near) > 2 * most:
-            _, end = distance.window(np.partition(entries[near], most)[most : most + 1], both)
-            near = near[entries[near] <= end]
-        row, column = np.divmod(near + start * len(b), len(b))
-        value = np.concatenate([value, distance.paired(both, row, len(a) + column)])
-        tie = np.concatenate([tie, (columns[column] - rows[row]) % n])
+        near = np.flatnonzero(crossed.ravel() <= end)
+        entry = np.concatenate([entry, crossed.ravel()[near]])
         place = np.concatenate([place, near + start * len(b)])
-        if len(value) > 2 * most:
-            first = np.lexsort((tie, value))[: most + 1]
-            value, tie, place = value[first], tie[first], place[first]
-            _, end = distance.window(distance.crossed(value[-1:]), both)
-    order = np.lexsort((tie, value))
-    return Matches(*np.divmod(place[order], len(b)), value[order])
+        if len(entry) > 2 * most:
+            _, end = distance.window(np.partition(entry, most)[most : most + 1], both)
+            place, entry = place[entry <= end], entry[entry <= end]
+        if len(entry) > 2 * most:  # many tie: how exactly, and which of them come first?
+            first = measured(place)
+            place = first.a[: most + 1] * len(b) + first.b[: most + 1]
+            _, end = distance.window(distance.crossed(first.distance[most : most + 1]), both)
+            entry = np.repeat(end, len(place))  # none is beyond
+    return measured(place)
 
 
 def nearest(distance: Distance, a: Vectors, b: Vectors) -> Matches:
