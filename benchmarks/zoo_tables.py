@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from scipy import stats
 
 from harness import atomic, results
 from harness.escape import markdown
-from harness.statistics import interval_of_mean
 from protocols.eth.matching import RATIO
 from protocols.oxford.reader import SIX
 from zoo import card as cards
@@ -137,10 +137,9 @@ def difference(known: Board, other: str) -> str:
     a, b = (scene_maps(known[name]) for name in (DEFAULT, other))
     apart = [a[scene] - b[scene] for scene in a]
     text = f"{100 * np.mean(apart):+.1f}"
-    bounds = interval_of_mean(apart, least=-1, most=1)
-    if bounds is None:
+    if len(apart) < 2:
         return text
-    low, high = bounds
+    low, high = stats.ttest_1samp(apart, 0).confidence_interval()
     mark = "**" if low > 0 else "*" if high < 0 else ""
     return f"{mark}{text} [{100 * low:+.1f}, {100 * high:+.1f}]{mark}"
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from harness import registry
-from harness.errors import MENDABLE
+from harness.errors import MENDABLE, OutOfMemory
 from harness.escape import say, visible
 
 # What is heavy (NumPy, torch, OpenCV, pydantic) is imported by the command that needs it.
@@ -437,6 +437,8 @@ def _listed(kind: str) -> None:
 
 
 def _message(error: BaseException) -> str:
+    if isinstance(error, MemoryError) and not isinstance(error, OutOfMemory):
+        return str(OutOfMemory("this command", error))
     if isinstance(error, KeyError) and error.args:
         return str(error.args[0])  # str() would quote it
     return str(error) or type(error).__name__

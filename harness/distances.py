@@ -2,14 +2,19 @@
 
 L2 is kept squared: the order is the same, and rounding a square root would tie distances that
 differ. `Distance.unsquared` gives the distance itself where a ratio or a threshold needs it.
+
+Only `paired` decides an order: it measures two rows alone, in float64, so that equal rows tie
+wherever they stand. All with all is a matrix product, fast but rounded. It finds the few pairs that
+are near to a decision, and `paired` measures those.
 """
 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Float32, Int, Shaped
+from jaxtyping import Float, Float32, Float64, Int, Shaped
 
 Vectors = Shaped[np.ndarray, "_ dim"]
 """One descriptor a row: float32 numbers, or bits packed into uint8, as its distance takes them."""
@@ -18,11 +23,12 @@ Rows = Int[np.ndarray, " m"]
 """Indices of vectors, or of patches in data-set order."""
 
 ManyRows = Int[np.ndarray, "*sets m"]
-Distances = Float32[np.ndarray, "*sets m"]
+Distances = Float64[np.ndarray, "*sets m"]
 Crossed = Float32[np.ndarray, "n m"]
 
-GATHERED = 4096  # rows compared at a time: two such gathers of 128 floats stay in the cache
+GATHERED = 512  # rows compared at a time: three such gathers of 128 numbers stay in the cache
 CROSSED = 1 << 20  # entries of an all-with-all matrix held at a time: 4 MiB stay in the cache
+BLUR = 1e-6  # error of `cross` before it is rounded to float32, of `rounding`
 
 
 @dataclass(frozen=True)
@@ -31,11 +37,14 @@ class Distance:
 
     name: str
     dtype: type[np.generic]  # of the vectors
-    paired: Callable[[Vectors, Rows, ManyRows], Distances]  # rows a[i] with rows b[..., i]
-    cross: Callable[[Vectors, Vectors], Crossed]  # every row with every row; ties come out equal
-    propose: Callable[[Vectors], "Proposal"]  # of b: a faster `cross` with b, or in its order
-    rounding: Callable[[Vectors], float]  # bound on the error of a difference of two of its entries
-    unsquared: Callable[[np.ndarray], np.ndarray]  # from what is returned to the distance named
+    paired: Callable[[Vectors, Rows, ManyRows], Distances]  # rows a[i] with b[..., i]; exact
+    # Every row with every row, in the order of `paired`: right to the last digit of float32 or two.
+    cross: Callable[[Vectors, Vectors], Crossed]
+    propose: Callable[[Vectors], "Proposal"]  # of b: a faster `cross` with b, less exact
+    # Bound on the error of a difference of two proposals; that of `cross` is far smaller.
+    rounding: Callable[[Vectors], float]
+    unsquared: Callable[[np.ndarray], np.ndarray]  # from `paired` to the distance named
+    crossed: Callable[[np.ndarray], np.ndarray]  # from `paired` to what `cross` approximates
 
     def columns(self, dim: int) -> int:
         """Columns that vectors of `dim` numbers take, or of `dim` bits where bits are packed."""
@@ -44,8 +53,7 @@ class Distance:
     def nearest(self, a: Vectors, b: Vectors) -> "Nearest":
         """Rows of b nearest to each row of a, exactly: every one of several that tie.
 
-        The fast product only proposes. What lies within its rounding of the least is measured
-        again row with row, so equal vectors tie and the order of b does not matter.
+        The fast product only proposes; pairs within its rounding of the least are measured.
 
         Raises:
             ValueError: if b has no rows.
@@ -60,23 +68,72 @@ class Distance:
             for rows in chunks(len(a), len(b))
         ]
         return Nearest(
-            np.concatenate([part.distance for part in found] or [np.empty(0, np.float32)]),
+            np.concatenate([part.distance for part in found] or [np.empty(0)]),
             np.concatenate([part.row for part in found] or [np.empty(0, np.intp)]),
             np.concatenate([part.column for part in found] or [np.empty(0, np.intp)]),
         )
+
+    def window(
+        self, value: Float[np.ndarray, "*any"], both: Vectors
+    ) -> tuple[Float32[np.ndarray, "*any"], Float32[np.ndarray, "*any"]]:
+        """Least and greatest entry of `cross` that may tie with a value, or with another entry.
+
+        An entry outside the window is on the right side of the value; one inside has to be
+        measured.
+
+        Args:
+            value: what `cross` approximates (see `crossed`), or entries of it.
+            both: all vectors that are compared.
+        """
+        reach = 2 * BLUR * self.rounding(both)
+        low, high = (np.asarray(value + side, np.float32) for side in (-reach, reach))
+        return np.nextafter(low, np.float32(-np.inf)), np.nextafter(high, np.float32(np.inf))
+
+    def count_nearer(
+        self, a: Vectors, b: Vectors, value: Float64[np.ndarray, "n k"]
+    ) -> tuple[Int[np.ndarray, "n k"], Int[np.ndarray, "n k"]]:
+        """How many rows of b are nearer to row i of a than its values; how many are not farther.
+
+        Exact: values are what `paired` measures, and what ties with them in `cross` is measured.
+        """
+        both = np.concatenate([a, b])
+        low, high = self.window(self.crossed(value), both)
+        nearer, upto = np.zeros((2, *value.shape), np.intp)
+        for rows in chunks(len(a), len(b)):
+            entries = self.cross(a[rows], b)
+            ascending = np.sort(entries, axis=1)
+            nearer[rows] = count_below(ascending, low[rows], "left")
+            upto[rows] = count_below(ascending, high[rows], "right")
+            if self.rounding is _exact:
+                continue
+            undecided = nearer[rows] < upto[rows]
+            some = np.flatnonzero(undecided.any(axis=1))
+            open_rows = some + rows.start
+            unsure = np.zeros((len(some), len(b)), bool)
+            for at, k in zip(*np.nonzero(undecided[some]), strict=True):
+                near, i = entries[some[at]], open_rows[at]
+                unsure[at] |= (low[i, k] <= near) & (near <= high[i, k])
+            row, column = np.nonzero(unsure)
+            exact = entries[some].astype(np.float64)
+            exact[row, column] = self.crossed(self.paired(both, open_rows[row], len(a) + column))
+            exact.sort(axis=1)
+            wanted = self.crossed(value[open_rows])
+            nearer[open_rows] = count_below(exact, wanted, "left")
+            upto[open_rows] = count_below(exact, wanted, "right")
+        return nearer, upto
 
 
 @dataclass(frozen=True)
 class Nearest:
     """The nearest rows of b for each row of a; a row that ties appears once for each."""
 
-    distance: Float32[np.ndarray, " n"]  # from row i of a to its nearest
+    distance: Float64[np.ndarray, " n"]  # from row i of a to its nearest
     row: Int[np.ndarray, " ties"]  # of a, ascending
     column: Int[np.ndarray, " ties"]  # of b, ascending within one row
 
 
 Proposal = Callable[[Vectors], Crossed]
-"""Rows a -> all with all, as far as float32 goes."""
+"""Rows a -> all with all, computed in float32."""
 
 
 def _nearest(
@@ -103,12 +160,34 @@ def _nearest(
     measured = paired(both, row + rows.start, column + n)
     if not unsure.size:
         return Nearest(measured, row + rows.start, column)
-    least = np.full(len(proposed), np.inf, np.float32)
+    least = np.full(len(proposed), np.inf)
     np.minimum.at(least, row, measured)
     tied = measured == least[row]
     row, column = row[tied], column[tied]
     order = np.lexsort((column, row))
     return Nearest(least, row[order] + rows.start, column[order])
+
+
+def count_below(
+    ascending: Float[np.ndarray, "rows n"],
+    value: Float[np.ndarray, "rows m"],
+    side: Literal["left", "right"],
+) -> Int[np.ndarray, "rows m"]:
+    """How many of its row are below each value ("left"), or not above it ("right").
+
+    `np.searchsorted` for many rows at once.
+    """
+    n = ascending.shape[1]
+    row = np.arange(len(ascending))[:, None]
+    low = np.zeros(value.shape, np.intp)
+    high = np.full(value.shape, n)
+    for _ in range(n.bit_length()):
+        middle = (low + high) // 2
+        at = ascending[row, np.minimum(middle, n - 1)]
+        goes_on = (at < value if side == "left" else at <= value) & (middle < high)
+        low = np.where(goes_on, middle + 1, low)
+        high = np.where(goes_on, high, middle)
+    return low
 
 
 def chunks(n: int, m: int) -> Iterator[slice]:
@@ -118,9 +197,11 @@ def chunks(n: int, m: int) -> Iterator[slice]:
 
 
 def _l2_paired(vectors: Vectors, a: Rows, b: ManyRows) -> Distances:
-    out = np.empty(b.shape, np.float32)
+    out = np.empty(b.shape)
     sets = b.reshape(math.prod(b.shape[:-1]), len(a))
-    left, right = np.empty((2, min(GATHERED, len(a)), vectors.shape[1]), np.float32)
+    held = min(GATHERED, len(a)), vectors.shape[1]
+    left, right = np.empty((2, *held), vectors.dtype)
+    apart = np.empty(held)
     for i in range(0, len(a), GATHERED):
         rows = slice(i, min(i + GATHERED, len(a)))
         n = rows.stop - rows.start
@@ -128,13 +209,14 @@ def _l2_paired(vectors: Vectors, a: Rows, b: ManyRows) -> Distances:
         np.take(vectors, a[rows], axis=0, out=left[:n], mode="clip")
         for others, distance in zip(sets, out.reshape(sets.shape), strict=True):
             np.take(vectors, others[rows], axis=0, out=right[:n], mode="clip")
-            right[:n] -= left[:n]
-            np.einsum("nd,nd->n", right[:n], right[:n], out=distance[rows])
+            apart[:n] = right[:n]
+            apart[:n] -= left[:n]
+            np.einsum("nd,nd->n", apart[:n], apart[:n], out=distance[rows])
     return out
 
 
-def _l2_cross(a: Float32[np.ndarray, "n d"], b: Float32[np.ndarray, "m d"]) -> Crossed:
-    # Rounding of float64 vanishes in float32, except next to zero: there it is taken off.
+def _l2_cross(a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"]) -> Crossed:
+    # Rounding of float64 hardly shows in float32, except next to zero: there it is taken off.
     a, b = a.astype(np.float64), b.astype(np.float64)
     squares, others = _squared_norm(a), _squared_norm(b)
     # |a|^2 - 2ab + |b|^2 as one product of longer rows: no second pass over n x m.
@@ -145,10 +227,12 @@ def _l2_cross(a: Float32[np.ndarray, "n d"], b: Float32[np.ndarray, "m d"]) -> C
     return np.maximum(left @ right.T, 0, out=out, casting="same_kind")
 
 
-def _l2_propose(b: Float32[np.ndarray, "m d"]) -> Proposal:
+def _l2_propose(b: Float[np.ndarray, "m d"]) -> Proposal:
+    b = b.astype(np.float32, copy=False)
     right = np.concatenate([b, np.ones((len(b), 1), np.float32), _squared_norm(b)], axis=1).T
 
-    def propose(a: Float32[np.ndarray, "n d"]) -> Crossed:
+    def propose(a: Float[np.ndarray, "n d"]) -> Crossed:
+        a = a.astype(np.float32, copy=False)
         ones = np.ones((len(a), 1), np.float32)
         return np.concatenate([-2 * a, _squared_norm(a), ones], axis=1) @ right
 
@@ -159,14 +243,14 @@ def _squared_norm(a: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n 1"]:
     return np.einsum("nd,nd->n", a, a)[:, None]
 
 
-def _l2_rounding(vectors: Float32[np.ndarray, "n d"]) -> float:
+def _l2_rounding(vectors: Float[np.ndarray, "n d"]) -> float:
     """Worst case of two float32 sums of d + 2 products, which are 4 such norms at most together."""
     largest = float(_squared_norm(vectors).max(initial=0))
     return 5 * (vectors.shape[1] + 2) * float(np.finfo(np.float32).eps) * largest
 
 
 def _hamming_paired(vectors: Vectors, a: Rows, b: ManyRows) -> Distances:
-    out = np.empty(b.shape, np.float32)
+    out = np.empty(b.shape)
     for i in range(0, len(a), GATHERED):
         rows = slice(i, i + GATHERED)
         differing = np.bitwise_count(vectors[a[rows]] ^ vectors[b[..., rows]])
@@ -197,11 +281,11 @@ def _signs(bits: Vectors) -> Float32[np.ndarray, "n bits"]:
 
 def _angle_paired(vectors: Vectors, a: Rows, b: ManyRows) -> Distances:
     # From the chord: arccos of a rounded inner product loses small angles.
-    return (2 * np.arcsin(np.clip(np.sqrt(_l2_paired(vectors, a, b)) / 2, 0, 1))).astype(np.float32)
+    return 2 * np.arcsin(np.clip(np.sqrt(_l2_paired(vectors, a, b)) / 2, 0, 1))
 
 
-def _angle_cross(a: Vectors, b: Vectors) -> Crossed:
-    return (2 * np.arcsin(np.clip(np.sqrt(_l2_cross(a, b)) / 2, 0, 1))).astype(np.float32)
+def _squared_chord(angle: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    return np.square(2 * np.sin(angle / 2))
 
 
 def _as_it_is(distance: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
@@ -212,12 +296,16 @@ def _exact(vectors: Vectors) -> float:
     return 0.0
 
 
-L2 = Distance("l2", np.float32, _l2_paired, _l2_cross, _l2_propose, _l2_rounding, np.sqrt)
-HAMMING = Distance(
-    "hamming", np.uint8, _hamming_paired, _hamming_cross, _hamming_propose, _exact, _as_it_is
+L2 = Distance(
+    "l2", np.float32, _l2_paired, _l2_cross, _l2_propose, _l2_rounding, np.sqrt, _as_it_is
 )
-ANGLE = Distance(
-    "angle", np.float32, _angle_paired, _angle_cross, _l2_propose, _l2_rounding, _as_it_is
-)  # the nearest by the angle is the nearest by the chord
+HAMMING = Distance(
+    "hamming", np.uint8, _hamming_paired, _hamming_cross, _hamming_propose, _exact, _as_it_is,
+    _as_it_is,
+)  # fmt: skip
+ANGLE = Distance(  # the order of angles is that of squared chords
+    "angle", np.float32, _angle_paired, _l2_cross, _l2_propose, _l2_rounding, _as_it_is,
+    _squared_chord,
+)  # fmt: skip
 
 DISTANCES = {distance.name: distance for distance in (L2, HAMMING, ANGLE)}

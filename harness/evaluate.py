@@ -13,7 +13,7 @@ import numpy as np
 from harness import data_names, vector_folder
 from harness.cache import VectorCache
 from harness.distances import ANGLE, HAMMING
-from harness.errors import FAILURES
+from harness.errors import FAILURES, OutOfMemory
 from harness.results import Record, record, refused, unknown_in_training
 from harness.row_counters import columns_that_count
 from harness.types import (
@@ -103,7 +103,12 @@ def _only(cells: Set[str], scores: Scores) -> Scores:
     def of_cells(found: Mapping[str, T]) -> dict[str, T]:
         return {name: one for name, one in found.items() if name.partition("/")[0] in cells}
 
-    return Scores(of_cells(scores.values), of_cells(scores.scenes), of_cells(scores.intervals))
+    return replace(
+        scores,
+        values=of_cells(scores.values),
+        scenes=of_cells(scores.scenes),
+        intervals=of_cells(scores.intervals),
+    )
 
 
 def describe(
@@ -242,6 +247,8 @@ def _described(model: Descriptor, name: str, patches: Patches, batch_size: int) 
         batch = patches[i : i + batch_size]
         try:
             rows = model.describe(batch)
+        except MemoryError as error:
+            raise OutOfMemory(f"{model.name} on {len(batch)} patches of {name}", error) from error
         except FAILURES as error:
             raise RuntimeError(
                 f"{model.name} fails on {name}: {type(error).__name__}: {error}"

@@ -111,28 +111,6 @@ def rank_uncertain(
     return Ranking(hits, size, first.astype(float), float(matches), float(distance.size), squared)
 
 
-def count_below(
-    ascending: Float[np.ndarray, "rows n"],
-    value: Float[np.ndarray, "rows m"],
-    side: Literal["left", "right"],
-) -> Int[np.ndarray, "rows m"]:
-    """How many of its row are below each value ("left"), or not above it ("right").
-
-    `np.searchsorted` for many rows at once.
-    """
-    n = ascending.shape[1]
-    row = np.arange(len(ascending))[:, None]
-    low = np.zeros(value.shape, np.intp)
-    high = np.full(value.shape, n)
-    for _ in range(n.bit_length()):
-        middle = (low + high) // 2
-        at = ascending[row, np.minimum(middle, n - 1)]
-        goes_on = (at < value if side == "left" else at <= value) & (middle < high)
-        low = np.where(goes_on, middle + 1, low)
-        high = np.where(goes_on, high, middle)
-    return low
-
-
 def rank_counted(
     matched: Float[np.ndarray, "rankings m"],
     nearer: Int[np.ndarray, "rankings m"],

@@ -119,6 +119,8 @@ class Record(_Part):
     scores: dict[str, float]
     intervals: dict[str, tuple[float, float]]
     scenes: dict[str, dict[str, float]]
+    # Sentences that tables show below the scores.
+    warnings: list[str] = Field(default=[], exclude_if=lambda found: not found)
 
     @model_validator(mode="after")
     def _is_possible(self) -> "Record":
@@ -246,6 +248,7 @@ def record(
         scores=dict(scores.values),
         intervals=dict(scores.intervals),
         scenes={scene: dict(values) for scene, values in scores.scenes.items()},
+        warnings=list(scores.warnings),
     )
 
 

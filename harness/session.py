@@ -324,6 +324,8 @@ def _show(records: Sequence[Record]) -> None:
             headline = record.protocol.headline
             score = record.scores.get(headline, float("nan"))  # where cells were refused
             say(f"{record.model.name}  {headline} {score:.4f}  PARTIAL DATA")
+            for warning in record.warnings:
+                say(warning)
 
 
 def _run_facts(seconds: float) -> Mapping[str, object]:

@@ -180,6 +180,7 @@ class Scores:
     values: Mapping[str, float]
     scenes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # 95 %
+    warnings: tuple[str, ...] = ()  # what a reader of the numbers must know; whole sentences
 
 
 @dataclass(frozen=True, eq=False)

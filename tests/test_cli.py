@@ -511,3 +511,32 @@ def test_a_set_is_built_from_real_images_and_evaluated(run, shared, tmp_path):
     (record,) = results.load(tmp_path / "results")
     assert record.data.name.startswith("hpatches-built-")
     assert record.scores["matching/easy/all/map"] > record.scores["matching/tough/all/map"]
+
+
+# ---- out of memory
+
+
+GREEDY = """
+import numpy as np
+
+def greedy(patches):
+    if len(patches) > 9:
+        np.empty(1 << 58)
+    return np.ones((len(patches), 4), np.float32)
+"""
+
+
+def test_running_out_of_memory_says_at_what_how_much_and_what_to_do(run, tmp_path):
+    data = write_set(tmp_path / "small", {"v_one": 12})
+    (tmp_path / "model.py").write_text(GREEDY)
+    model = f"{tmp_path}/model.py:greedy"
+    task = "hpatches/matching"
+    status, _, err = evaluate(run, data, tmp_path, model=model, protocol=task)
+    assert status == 2
+    (line,) = (line for line in err.splitlines() if "memory" in line)
+    assert "model:greedy on 12 patches of v_one/ref needs more memory than there is" in line
+    assert "held up to 0." in line and "Unable to allocate 2.00 EiB" in line
+    assert "a smaller --batch-size" in line
+    few = ("--batch-size", 9)
+    status, _, err = evaluate(run, data, tmp_path, *few, model=model, protocol=task)
+    assert status == 0, err

@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from near_ties import all_pairs, nearly_tied
 
 from harness.distances import ANGLE, DISTANCES, HAMMING, L2
 
@@ -19,7 +22,7 @@ def test_its_shapes_agree(distance):
     paired = distance.paired(
         np.concatenate([a, b]), rows.repeat(40), np.tile(np.arange(20, 60), 20)
     )
-    np.testing.assert_allclose(cross, paired.reshape(20, 40), rtol=1e-5)
+    np.testing.assert_allclose(cross, distance.crossed(paired).reshape(20, 40), rtol=1e-7)
 
 
 @pytest.mark.parametrize("distance", [L2, HAMMING], ids=lambda one: one.name)  # angles by chords
@@ -105,7 +108,9 @@ def test_l2_is_kept_squared():
 
 def test_angles_are_in_radians():
     a, b = np.array([[1, 0]], np.float32), np.array([[0, 1]], np.float32)
-    assert ANGLE.cross(a, b)[0, 0] == pytest.approx(np.pi / 2)
+    both = np.concatenate([a, b])
+    assert ANGLE.paired(both, np.array([0]), np.array([1]))[0] == pytest.approx(np.pi / 2)
+    assert ANGLE.cross(a, b)[0, 0] == pytest.approx(2)  # the squared chord, in the same order
 
 
 def test_lengths_that_are_nearly_1_do_not_hide_the_nearest_angle():
@@ -124,3 +129,69 @@ def test_no_rows_have_no_distances(distance):
 def test_a_far_outlier_does_not_swallow_small_distances():
     v = np.concatenate([UNIT[:20], 1e6 * UNIT[20:21]])
     np.testing.assert_allclose(L2.cross(v, v)[:20, :20], L2.cross(v[:20], v[:20]), rtol=1e-5)
+
+
+# ---- order that float32 can't tell
+
+
+def test_paired_distances_are_exact():
+    vectors = nearly_tied(0, 60, dim=128)
+    exact = np.square(vectors[:30, None].astype(float) - vectors[30:]).sum(axis=2)
+    np.testing.assert_allclose(all_pairs(L2, vectors[:30], vectors[30:]), exact, rtol=1e-14)
+    assert len(np.unique(exact)) > 2 * len(np.unique(exact.astype(np.float32)))  # ties in float32
+
+
+def test_distances_of_float64_vectors_are_not_rounded_to_float32():
+    vectors = np.random.default_rng(0).normal(size=(40, 8))
+    exact = np.square(vectors[:20, None] - vectors[20:]).sum(axis=2)
+    np.testing.assert_allclose(all_pairs(L2, vectors[:20], vectors[20:]), exact, rtol=1e-14)
+    assert np.array_equal(L2.nearest(vectors[:20], vectors[20:]).column, exact.argmin(axis=1))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@every
+def test_the_nearest_of_near_ties_is_found(distance, seed):
+    a, b = near_ties_of(distance, seed)
+    exact = all_pairs(distance, a, b)
+    found = distance.nearest(a, b)
+    wanted = np.nonzero(exact == exact.min(axis=1, keepdims=True))
+    np.testing.assert_array_equal((found.row, found.column), wanted)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@every
+def test_near_ties_are_counted_on_the_right_side(distance, seed):
+    a, b = near_ties_of(distance, seed)
+    exact = all_pairs(distance, a, b)
+    value = exact[:, ::9]
+    nearer, upto = distance.count_nearer(a, b, value)
+    np.testing.assert_array_equal(nearer, (exact[:, None] < value[:, :, None]).sum(axis=2))
+    np.testing.assert_array_equal(upto, (exact[:, None] <= value[:, :, None]).sum(axis=2))
+
+
+def test_counts_do_not_depend_on_how_many_are_searched_at_a_time(monkeypatch):
+    a, b = near_ties_of(L2, 0)
+    value = all_pairs(L2, a, b)[:, :3]
+    whole = L2.count_nearer(a, b, value)
+    monkeypatch.setattr("harness.distances.CROSSED", 100)
+    np.testing.assert_array_equal(L2.count_nearer(a, b, value), whole)
+
+
+def test_few_pairs_are_measured_where_few_are_near_a_tie(monkeypatch):
+    """Else the exact count would take as long as measuring all."""
+    measured = []
+    paired = L2.paired
+    counting = replace(L2, paired=lambda v, a, b: (measured.append(len(a)), paired(v, a, b))[1])
+    vectors = np.random.default_rng(0).standard_normal((2200, 64), dtype=np.float32)
+    a, b = vectors[:200], vectors[200:]
+    counting.count_nearer(a, b, all_pairs(L2, a, b)[:, :5])
+    assert sum(measured) < 200 * 5 * 1.2  # each value ties with itself
+
+
+def near_ties_of(distance, seed):
+    both = nearly_tied(seed, 70)
+    if distance is HAMMING:
+        both = np.packbits(both[:, :16] > 0, axis=1)
+    elif distance is ANGLE:
+        both /= np.linalg.norm(both, axis=1, keepdims=True)
+    return both[:30], both[30:]

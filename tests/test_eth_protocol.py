@@ -107,6 +107,7 @@ def test_vectors_that_say_nothing_put_nothing_together(folder):
     assert "total/observations" in found.values
     assert f"{SCENE}/reprojection_error_px" not in found.values
     assert found.scenes[SCENE]["matches"] == 0
+    assert f"COLMAP registered none of the 5 images of {SCENE} in 1 of 1 runs." in found.warnings
 
 
 def test_bits_of_any_length_are_matched(folder):
@@ -143,6 +144,24 @@ def test_another_ratio_matches_more_or_less_under_a_name_of_its_own(folder):
         counts.append(scores(protocol, noisy).scenes[SCENE]["matches"])
     assert counts == sorted(set(counts))
     assert eth(data=folder, ratio=0.7, repeats=2).name == "eth+ratio-0.7+2-runs"
+
+
+def test_one_run_of_few_images_is_warned_of_in_the_record(folder, tmp_path):
+    protocol = eth(data=folder)
+    found = scores(protocol, by_point(protocol))
+    (warning,) = found.warnings
+    assert warning.startswith(f"Fewer than 15 images, mapped by one run of COLMAP: {SCENE} (5).")
+    assert "--set repeats=5" in warning
+    (record,) = evaluate(plugins.model("brief"), [protocol])
+    assert json.loads(results.save(tmp_path, record).read_text())["warnings"] == [warning]
+
+
+def test_many_images_or_several_runs_are_not_warned_of(folder, monkeypatch):
+    protocol = eth(data=folder, repeats=2)
+    assert scores(protocol, by_point(protocol)).warnings == ()
+    monkeypatch.setattr("protocols.eth.reconstruction.FEW", 5)
+    protocol = eth(data=folder)
+    assert scores(protocol, by_point(protocol)).warnings == ()
 
 
 def test_one_run_has_no_interval(folder):

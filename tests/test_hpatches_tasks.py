@@ -1,5 +1,6 @@
 import hashlib
 import shutil
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -82,6 +83,18 @@ def test_made_files_are_made_again_by_another_version_of_the_recipe(tmp_path, mo
         monkeypatch.setattr(tasks, "VERSION", version)
         tasks.verification(open_set(root, "a"))
     assert len(made) == 2
+
+
+def test_drawing_pairs_keeps_two_numbers_of_each_permutation_and_not_all():
+    """With a slow twin. A slice kept 2,000 numbers a pair: 12 GB at the official size."""
+    lengths = [2000] * 3000
+    tracemalloc.start()
+    found = tasks._first_two(np.random.RandomState(0), lengths)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    random = np.random.RandomState(0)
+    np.testing.assert_array_equal(found, [random.permutation(n)[:2] for n in lengths])
+    assert found.base is None and peak < 1e6
 
 
 def test_a_sequence_of_one_patch_has_no_negatives(tmp_path):

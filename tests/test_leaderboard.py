@@ -277,12 +277,40 @@ def test_a_score_of_one_word_has_its_place_below_the_headline():
     )
     assert "| model | dim | map |\n|---|---|---:|\n| few | 8 | 50.00 |" in text
     assert "## overall\n\n| model | dim | map8 |\n|---|---|---:|\n| few | 8 | 25.00 |" in text
-    assert "\nPercent.\n" in text  # though its cases are counted; and nothing is in brackets
+    assert "\nPercent" in text  # though its cases are counted; and nothing is in brackets
     update = {"protocol": protocol, "scores": scores, "intervals": {"map": (0.4, 0.6)}}
     bounded = record.model_copy(update=update)
     assert "Percent; in brackets the 95 % interval over scenes" in leaderboard.to_markdown(
         board(bounded)
     )
+
+
+def test_a_headline_over_scenes_without_an_interval_says_why():
+    (record,) = measured("few")
+    scenes = {"a": {"ap": 0.5}, "b": {"ap": 0.6}}
+    text = leaderboard.to_markdown(
+        board(record.model_copy(update={"scenes": scenes, "intervals": {}}))
+    )
+    assert "Percent; without brackets: scenes too few" in text
+    ends = {record.protocol.headline: (0.4, 0.6)}
+    text = leaderboard.to_markdown(
+        board(record.model_copy(update={"scenes": scenes, "intervals": ends}))
+    )
+    assert "without brackets" not in text
+
+
+def test_warnings_stand_below_the_table_with_the_models_they_are_about():
+    a, b, c = (next(iter(measured(name))) for name in "abc")
+    all_three = ["One run of few images."]
+    rows = [
+        a.model_copy(update={"warnings": all_three}),
+        b.model_copy(update={"warnings": [*all_three, "Nothing was found."]}),
+        c.model_copy(update={"warnings": all_three}),
+    ]
+    lines = leaderboard.headline_table(board(*rows))
+    assert sum(line.startswith(("| a ‡ |", "| b ‡ |", "| c ‡ |")) for line in lines) == 3
+    assert lines[-4:] == ["", "‡ One run of few images.", "", "‡ b: Nothing was found."]
+    assert "‡" not in "".join(leaderboard.headline_table(board(a, b, c)))
 
 
 def test_the_interval_of_a_quantity_is_shown_like_it():

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import harness.metrics
+from harness.distances import count_below
 from harness.metrics import (
     average_precision,
-    count_below,
     fpr_at_95,
     rank,
     rank_apart,

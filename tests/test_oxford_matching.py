@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from near_ties import all_pairs, nearly_tied
 
 from harness.distances import ANGLE, HAMMING, L2
 from protocols.oxford import matching
@@ -21,13 +22,18 @@ def normal(seed, n, m, dim=8):
     return (rng.standard_normal((k, dim), dtype=np.float32) for k in (n, m))
 
 
+def near_ties(seed, n, m):
+    both = nearly_tied(seed, n + m)
+    return both[:n], both[n:]
+
+
 def pairs(matches):
     return set(zip(matches.a.tolist(), matches.b.tolist(), matches.distance.tolist(), strict=True))
 
 
 def by_sorting(distance, a, b):
     """Slow twin: every pair in its order, one by one."""
-    crossed, n = distance.cross(a, b), max(len(a), len(b))
+    crossed, n = all_pairs(distance, a, b), max(len(a), len(b))
     order = sorted(np.ndindex(crossed.shape), key=lambda p: (crossed[p], (p[1] - p[0]) % n))
     taken, rows, columns = set(), set(), set()
     for row, column in order:
@@ -42,7 +48,7 @@ def by_sorting(distance, a, b):
 
 
 @pytest.mark.parametrize("held", [1, 2, 32])
-@pytest.mark.parametrize("make", [whole_numbers, normal])
+@pytest.mark.parametrize("make", [whole_numbers, normal, near_ties])
 def test_greedy_is_what_sorting_all_pairs_gives(monkeypatch, make, held):
     monkeypatch.setattr(matching, "HELD", held)
     rng = np.random.default_rng(0)
@@ -102,11 +108,11 @@ def test_each_row_and_column_serves_the_first_that_asks():
 # ---- what else people use
 
 
-@pytest.mark.parametrize("make", [whole_numbers, normal])
+@pytest.mark.parametrize("make", [whole_numbers, normal, near_ties])
 def test_nearest_mutual_and_ratio_are_what_they_say(make):
     for seed in range(20):
         a, b = make(seed, 17, 23)
-        d = L2.cross(a, b)
+        d = all_pairs(L2, a, b)
         there, back = d.argmin(axis=1), d.argmin(axis=0)
         found = nearest(L2, a, b)
         assert np.array_equal(found.a, np.arange(17)) and np.array_equal(found.b, there)
@@ -116,7 +122,7 @@ def test_nearest_mutual_and_ratio_are_what_they_say(make):
         assert np.array_equal(both.b, there[both.a])
         first, second = np.sqrt(np.sort(d, axis=1)[:, :2].T)
         wanted = [x / y if y else 1 for x, y in zip(first, second, strict=True)]
-        assert ratio(L2, a, b).distance == pytest.approx(wanted, rel=1e-6)
+        assert ratio(L2, a, b).distance == pytest.approx(wanted, rel=1e-15)
         assert np.array_equal(ratio(L2, a, b).b, there)
 
 
@@ -125,10 +131,11 @@ def test_a_ratio_needs_a_second():
         ratio(L2, *normal(0, 3, 1))
 
 
-def test_counts_are_those_of_all_pairs(monkeypatch):
+@pytest.mark.parametrize("make", [whole_numbers, normal, near_ties])
+def test_counts_are_those_of_all_pairs(monkeypatch, make):
     monkeypatch.setattr("harness.distances.CROSSED", 100)
-    a, b = whole_numbers(0, 31, 27)
-    d = L2.cross(a, b)
+    a, b = make(0, 31, 27)
+    d = all_pairs(L2, a, b)
     row, column = np.array([0, 0, 7, 30]), np.array([3, 9, 26, 0])
     value, below, upto = count_nearer(L2, a, b, row, column)
     assert value.tolist() == sorted(d[row, column].tolist())

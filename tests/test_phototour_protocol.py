@@ -3,6 +3,7 @@ import logging
 
 import numpy as np
 import pytest
+from near_ties import nearly_tied
 from phototour_files import TEST, made_pairs, made_patches, made_scene
 from toy import toy_descriptor
 
@@ -12,6 +13,7 @@ from harness.distances import HAMMING, L2
 from harness.evaluate import describe
 from harness.metrics import average_precision, fpr_at_95, rank, roc_auc
 from harness.session import protocol_names
+from harness.statistics import interval_of_mean, interval_over_parts
 from protocols.phototour import sample as sample_module
 from protocols.phototour import scenes
 from protocols.phototour.fpr95 import fpr_at_95_hardnet, fpr_at_95_tian
@@ -19,7 +21,7 @@ from protocols.phototour.reader import read_pairs, read_scene
 from protocols.phototour.sample import sample
 from protocols.phototour.scenes import cells, open_scenes
 from protocols.phototour.snn import snn
-from protocols.phototour.verification import DRAWS, _drawn, _Task, phototour
+from protocols.phototour.verification import phototour
 from protocols.phototour.writer import write_scene
 from protocols.samples import fingerprint
 
@@ -175,33 +177,6 @@ def test_an_interval_holds_its_value(three, variant):
     for name, (low, high) in scores.intervals.items():
         assert 0 <= low <= scores.values[name] <= high <= 1
         assert high - low < 1
-
-
-def test_intervals_cover_what_fresh_data_give():
-    """95 % are promised; 120 fresh draws of 300 points hold the truth about as often."""
-    rng = np.random.default_rng(0)
-    points, covered = 300, []
-
-    def drawn(points):
-        a = np.arange(points)
-        match = rng.random(points) < 0.5
-        distance = np.where(match, rng.normal(0, 1, points), rng.normal(2.5, 1, points))
-        return _Task(a, a, match, a), distance.astype(np.float32)
-
-    task, distance = drawn(400_000)
-    truth = fpr_at_95(rank(task.match, distance))
-    for _ in range(120):
-        task, distance = drawn(points)
-        low, high = np.quantile(_drawn(task, distance, 0), [0.025, 0.975])
-        covered.append(low <= truth <= high)
-    assert len(_drawn(task, distance, 0)) == DRAWS
-    assert 0.88 <= np.mean(covered) <= 1
-
-
-def test_no_interval_comes_of_one_point():
-    rows = np.zeros(4, int)
-    task = _Task(rows, rows, np.arange(4) < 2, rows)
-    assert _drawn(task, np.arange(4, dtype=np.float32), 0) is None
 
 
 # ---- names, splits, cells
@@ -484,8 +459,40 @@ def test_snn_equals_its_slow_twin(tmp_path, seed):
         image = protocol.dataset.image[rows]
         expected = snn_slow(vectors[rows], scene.point, image)
         assert scores.values[f"{scene.name}/snn-map"] == pytest.approx(expected, abs=1e-9)
-    low, high = scores.intervals["mean/snn-map"]
-    assert low <= scores.values["mean/snn-map"] <= high
+
+
+def test_snn_orders_what_float32_cannot_tell(tmp_path):
+    """Positives and negatives differ in the last digit of some numbers."""
+    n = 60
+    point = np.sort(np.random.default_rng(0).integers(0, n // 3, n))
+    write_scene(tmp_path / "a", [made_patches(n)], point, np.zeros((n, 5)), {})
+    protocol = snn(data=tmp_path)
+    vectors = nearly_tied(0, n, of=3)
+    exact = snn_slow(vectors.astype(float), protocol.dataset.point, protocol.dataset.image)
+    assert scored(protocol, vectors).values["a/snn-map"] == pytest.approx(exact, abs=1e-12)
+
+
+def test_the_interval_of_snn_is_over_reference_images(tmp_path):
+    rng = np.random.default_rng(0)
+    for name, n in (("a", 300), ("b", 400)):
+        point = np.sort(rng.integers(0, n // 3, n))
+        interest = np.zeros((n, 5))
+        interest[:, 0] = rng.integers(0, 12, n // 3)[point]
+        write_scene(tmp_path / name, [made_patches(n)], point, interest, {})
+    protocol = snn(data=tmp_path)
+    vectors = coarse(protocol, 0, dim=8)
+    point, image = protocol.dataset.point, protocol.dataset.image
+    own = [snn_slow(vectors[rows], point[rows], image[rows]) for rows in by_image(image)]
+    scores = scored(protocol, vectors)
+    for name, part in (("a", own[:12]), ("b", own[12:])):
+        assert scores.intervals[f"{name}/snn-map"] == pytest.approx(interval_of_mean(part))
+    ends = [scores.intervals[f"{name}/snn-map"] for name in ("a", "b")]
+    values = [scores.values[f"{name}/snn-map"] for name in ("a", "b")]
+    assert scores.intervals["mean/snn-map"] == pytest.approx(interval_over_parts(values, ends))
+
+
+def by_image(image):
+    return [np.flatnonzero(image == one) for one in np.unique(image)]
 
 
 @pytest.mark.parametrize("images", [1, 2, 7])

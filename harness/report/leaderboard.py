@@ -15,7 +15,7 @@ from harness.results import Record
 from harness.types import Quantity
 
 MISSING = "—"
-SEEN, UNKNOWN = "†", "?"
+SEEN, UNKNOWN, WARNED = "†", "?", "‡"
 MEANINGS = {
     SEEN: "trained on data that this table tests: not comparable.",
     UNKNOWN: "nobody says what it was trained on, or by a name that no protocol knows.",
@@ -199,6 +199,8 @@ def to_markdown(board: Board) -> str:
     counted = {name for name in measured if name.rpartition("/")[2] in board.quantities}
     if measured - counted:
         legend.append("in brackets the 95 % interval over scenes, or cases, like these")
+    if any(_lacks_interval(row) for row in board.rows):
+        legend.append("without brackets: scenes too few, or too many at 0 or 100, for an interval")
     if counted:
         legend.append("in brackets the middle 95 % of runs")
     if legend:
@@ -228,7 +230,8 @@ def headline_table(board: Board) -> list[str]:
     lines = _table(board, board.headlines)
     lines += footnotes({mark(row) for row in board.rows})
     said = dict.fromkeys(one for row in board.rows for r in row for one in r.data.unchecked)
-    return [*lines, *(line for one in sorted(said) for line in ("", f"Not checked: {one}"))]
+    lines += [line for one in sorted(said) for line in ("", f"Not checked: {markdown(one)}")]
+    return [*lines, *_warnings(board)]
 
 
 def footnotes(marks: Set[str]) -> list[str]:
@@ -241,12 +244,24 @@ def footnotes(marks: Set[str]) -> list[str]:
     ]
 
 
+def _warnings(board: Board) -> Iterator[str]:
+    """Each warning of the records as lines of Markdown, with the models that it is about."""
+    about: dict[str, list[str]] = defaultdict(list)
+    for row in board.rows:
+        for warning in dict.fromkeys(text for record in row for text in record.warnings):
+            about[warning].append(markdown(row[0].model.name))
+    for warning, models in about.items():
+        whose = "" if len(models) == len(board.rows) else f"{', '.join(models)}: "
+        yield from ("", f"{WARNED} {whose}{markdown(warning)}")
+
+
 def _table(board: Board, columns: list[str]) -> list[str]:
     common = "/".join(_common(columns)) if len(columns) > 1 else ""
     heads = [markdown(name.removeprefix(f"{common}/")) for name in columns]
     lines = [f"| model | dim | {' | '.join(heads)} |", "|---" * 2 + "|---:" * len(columns) + "|"]
     for row in board.rows:
-        name = f"{markdown(row[0].model.name)} {mark(row)}".strip()
+        warned = WARNED if any(record.warnings for record in row) else ""
+        name = f"{markdown(row[0].model.name)} {mark(row)}{warned}".strip()
         cells = [_cell(row, column) for column in columns]
         lines.append(f"| {name} | {row[0].model.size} | {' | '.join(cells)} |")
     return lines
@@ -304,6 +319,13 @@ def _scores(row: tuple[Record, ...]) -> dict[str, float]:
 
 def _intervals(row: tuple[Record, ...]) -> dict[str, tuple[float, float]]:
     return {name: ends for record in row for name, ends in record.intervals.items()}
+
+
+def _lacks_interval(row: tuple[Record, ...]) -> bool:
+    """Whether a headline over scenes has no interval; quantities have one of repeated runs only."""
+    headlines = {record.protocol.headline for record in row if record.scenes}
+    lacking = headlines & _scores(row).keys() - _intervals(row).keys()
+    return any(name.rpartition("/")[2] not in quantities_of(row) for name in lacking)
 
 
 def _rows(records: list[Record]) -> tuple[tuple[Record, ...], ...]:

@@ -108,7 +108,7 @@ class _Pair:
 
     def measured(self, rows: Some, columns: Some) -> Squares:
         """Squared distances of rows of the first image and rows of the second."""
-        return L2.paired(self.numbers, rows, self.n + columns).astype(np.float64)
+        return L2.paired(self.numbers, rows, self.n + columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +195,7 @@ def _within(pair: _Pair, rows: Some, others: slice, bound: Squares) -> tuple[Som
             propose(pair.whole[rows[some]]) <= (bound[some] + pair.reach)[:, None]
         )
         row += some.start
-        square = L2.paired(pair.numbers, rows[row], start + column).astype(np.float64)
+        square = L2.paired(pair.numbers, rows[row], start + column)
         kept = np.flatnonzero(square <= bound[row])
         kept = kept[np.lexsort((column[kept], square[kept], row[kept]))]
         found.append((row[kept], column[kept], square[kept]))

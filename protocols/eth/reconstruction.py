@@ -6,7 +6,7 @@ and learned local features, CVPR 2017: its sparse part. The dense part needs CUD
 
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from protocols.eth.structure import Matched, reconstruct
 from protocols.images.affine import AffineFrames, affine_patches
 from protocols.images.grey import read_grey
 
-VERSION = 1  # raised whenever a number could change
+VERSION = 2  # raised whenever a number could change
 PATCHES = 1  # raised whenever a patch could change: part of the hash of its block
 
 # Of VLFeat's patches, as the official scripts take them. It is asked to smooth by 1 and reads the
@@ -52,6 +52,7 @@ QUANTITIES = {
     "matches": Quantity(decimals=0),
 }
 SUMMED = ("registered", "points", "observations")
+FEW = 15  # images; of fewer, one run registers nearly all or a pair, as its seed has it
 TOLD = 20  # pairs of images whose matching takes long enough to tell the user
 
 log = logging.getLogger(__name__)
@@ -96,7 +97,8 @@ def eth(
         ratio: of distances to the nearest and the second, up to which nearest ones match; another
             than 0.8 gives the protocol a name of its own.
         repeats: runs of COLMAP, with the seeds 0, 1, ...; scores are means, and intervals hold the
-            middle 95 % of runs: nearly all, of few.
+            middle 95 % of runs: nearly all, of few. Of one run on a scene of fewer than 15 images,
+            the record and its tables warn.
         files: a new folder for official files of keypoints, descriptors and matches, with which
             the original pipeline can go on; of one model.
     """
@@ -213,7 +215,26 @@ def _score(
     breakdowns = {
         scene.name: _breakdown(scene, m) for scene, m in zip(scenes, matched, strict=True)
     }
-    return Scores(values, breakdowns, intervals)
+    return Scores(values, breakdowns, intervals, tuple(_warnings(scenes, of_scenes)))
+
+
+def _warnings(
+    scenes: Sequence[Scene], of_scenes: Mapping[str, Sequence[Mapping[str, float]]]
+) -> Iterator[str]:
+    few = [f"{scene.name} ({len(scene)})" for scene in scenes if len(scene) < FEW]
+    if few and len(next(iter(of_scenes.values()))) == 1:
+        yield (
+            f"Fewer than {FEW} images, mapped by one run of COLMAP: {', '.join(few)}. Another seed"
+            " may register many more of them, or many fewer; --set repeats=5 measures how far runs"
+            " differ."
+        )
+    for scene in scenes:
+        failed = sum(not run["registered"] for run in of_scenes[scene.name])
+        if failed:
+            yield (
+                f"COLMAP registered none of the {len(scene)} images of {scene.name} in {failed} of"
+                f" {len(of_scenes[scene.name])} runs."
+            )
 
 
 def _by_image(scenes: Sequence[Scene], described: Descriptions) -> list[list[Vectors]]:

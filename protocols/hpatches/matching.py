@@ -51,7 +51,7 @@ def score(opened: HPatches, task: None, described: Descriptions, official: bool)
     values["map"] = float(np.mean([values[f"{noise}/all/map"] for noise in NOISES]))
     headlines = {"map": "map", **{f"{noise}/all/map": f"{noise}/map" for noise in NOISES}}
     intervals = {
-        name: interval_of_mean([each[own] for each in scenes.values()], least=0, most=1)
+        name: interval_of_mean([each[own] for each in scenes.values()])
         for name, own in headlines.items()
     }
     return variant.scores("matching", values, scenes, intervals)

@@ -1,25 +1,19 @@
 """HPatches patch retrieval: find a point's five other patches in a pool of distractors."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float, Float32, Shaped
+from jaxtyping import Float
 
 from harness import Descriptions, Protocol, Scores, parallel
-from harness.metrics import Ties, count_below, rank_counted, trapezoid_average_precision
+from harness.metrics import Ties, rank_counted, trapezoid_average_precision
 from harness.statistics import interval_of_mean
-from harness.types import Vectors
 from protocols.hpatches import tasks, variant
 from protocols.hpatches.reader import NOISES, HPatches
 
 POOLS = (100, 500, 1000, 5000, 10000, 15000, 20000)  # patches, the five positives among them
 POSITIVES = 5
-FEW = 16
-QUERIES = 320  # held at a time: their distances to 5,000 distractors are 13 MiB in float64
-
-
-Cross = Callable[[Vectors, Vectors], Float32[np.ndarray, "n m"]]
+QUERIES = 320  # at a time: their distances to 5,000 distractors are 6 MiB
 
 
 def retrieval(
@@ -75,7 +69,7 @@ def score(
     }
     values["map"] = float(np.mean([values[name] for name in names]))
     maps = [own["map"] for own in scenes.values()]
-    intervals = {"map": interval_of_mean(maps, queries, least=0, most=1)}
+    intervals = {"map": interval_of_mean(maps, queries)}
     return variant.scores("retrieval", values, scenes, intervals)
 
 
@@ -88,19 +82,13 @@ def _average_precisions(
     ties: Ties,
 ) -> Float[np.ndarray, "queries 21"]:
     """Of queries of one sequence: each noise, and in it each pool."""
-    vectors, cross = described.vectors, described.distance.cross
+    vectors, distance = described.vectors, described.distance
     ref = np.zeros(1, int)
-    query = vectors[opened.rows(queries.s, ref, queries.idx, "easy")]
-    image = np.arange(1, POSITIVES + 1)
-    positive = np.concatenate(
-        [
-            vectors[opened.rows(queries.s[:, None], image, queries.idx[:, None], noise)]
-            for noise in NOISES
-        ],
-        axis=1,
-    )
-    matched = _own(cross, query, positive).reshape(len(query), len(NOISES), POSITIVES)
-    matched.sort(axis=2)
+    query = opened.rows(queries.s, ref, queries.idx, "easy")
+    image = np.arange(1, POSITIVES + 1)[:, None]
+    positive = [opened.rows(queries.s, image, queries.idx, noise) for noise in NOISES]
+    matched = np.moveaxis(described.paired(query, np.stack(positive)), 2, 0)  # query, noise, image
+    matched = np.sort(matched, axis=2)
     kept = distractors.take(np.flatnonzero(distractors.s != sequence))
     pool_rows = opened.rows(kept.s, ref, kept.idx, "easy")
     flat = matched.reshape(len(query), -1)
@@ -109,31 +97,14 @@ def _average_precisions(
     precision = np.empty((len(query), len(NOISES), len(POOLS)))
     start = 0
     for place, pool in enumerate(POOLS):  # each pool is the one before and some more
-        more = cross(query, vectors[pool_rows[start : pool - POSITIVES]])
-        more.sort(axis=1)
+        more = vectors[pool_rows[start : pool - POSITIVES]]
         start = pool - POSITIVES
-        nearer += count_below(more, flat, "left")
-        upto += count_below(more, flat, "right")
+        further = distance.count_nearer(vectors[query], more, flat)
+        nearer += further[0]
+        upto += further[1]
         ranking = rank_counted(matched.reshape(-1, POSITIVES), *(
             count.reshape(-1, POSITIVES) for count in (nearer, upto - nearer)
         ))  # fmt: skip
         found = trapezoid_average_precision(ranking.with_ties(ties))
         precision[:, :, place] = np.reshape(found, (len(query), -1))
     return precision.reshape(len(query), -1)
-
-
-def _own(
-    cross: Cross, query: Vectors, positive: Shaped[np.ndarray, "n positives dim"]
-) -> Float[np.ndarray, "n positives"]:
-    """Distances of each query to its positives, by the product that measures the distractors.
-
-    So that equal vectors tie. A few queries at a time: most of the product is thrown away.
-    """
-    queries, n = positive.shape[:2]
-    out = np.empty((queries, n), np.float32)
-    for i in range(0, queries, FEW):
-        some = positive[i : i + FEW]
-        every = cross(query[i : i + FEW], some.reshape(-1, some.shape[2]))
-        rows = np.arange(len(some))
-        out[i : i + FEW] = every.reshape(len(some), len(some), n)[rows, rows]
-    return out

@@ -237,8 +237,8 @@ def _write_verification(opened: HPatches, files: Sequence[Path]) -> None:
     test = np.array(opened.test)
     pairs = min(PAIRS, 50 * sum(opened.lengths[s] for s in opened.test))
     s = random.choice(test, pairs)
-    idx = np.array([random.permutation(opened.lengths[k])[:2] for k in s])
-    t = np.array([random.permutation(5)[:2] for _ in s])  # the fifth image never occurs
+    idx = _first_two(random, [opened.lengths[k] for k in s])
+    t = _first_two(random, [5] * pairs)  # the fifth image never occurs
     other = random.choice(test, pairs)
     other_idx = np.array([random.randint(opened.lengths[k]) for k in other])
     second = {"pos": (s, idx[:, 0]), "neg_intra": (s, idx[:, 1]), "neg_inter": (other, other_idx)}
@@ -246,6 +246,14 @@ def _write_verification(opened: HPatches, files: Sequence[Path]) -> None:
         _write(
             file, {"s1": s, "t1": t[:, 0], "idx1": idx[:, 0], "s2": s2, "t2": t[:, 1], "idx2": idx2}
         )
+
+
+def _first_two(random: np.random.RandomState, lengths: Sequence[int]) -> Int[np.ndarray, "n 2"]:
+    """The first two of a permutation of each length; copied, since a slice keeps all of it."""
+    out = np.empty((len(lengths), 2), np.int64)
+    for row, length in zip(out, lengths, strict=True):
+        row[:] = random.permutation(length)[:2]
+    return out
 
 
 def _write_retrieval(opened: HPatches, files: Sequence[Path]) -> None:

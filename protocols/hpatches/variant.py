@@ -10,7 +10,7 @@ from protocols.hpatches.reader import HPatches, open_set
 from protocols.hpatches.sample import sample
 from protocols.hpatches.whitening import whiten
 
-VERSION = 2  # raised whenever a number of any task could change
+VERSION = 3  # raised whenever a number of any task could change
 TIES = ("mean", "official")
 
 Task = TypeVar("Task")

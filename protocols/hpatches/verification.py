@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, Float, Float32, Int
+from jaxtyping import Bool, Float, Float64, Int
 
 from harness import Descriptions, Protocol, Scores, parallel
 from harness.metrics import (
@@ -24,7 +24,7 @@ KINDS = ("positive", "inter", "intra")
 IMBALANCED = 0.2  # "ap" takes all negatives and the first fifth of the positives
 BINS = 512  # of distance, for the interval alone
 
-Distances = Float32[np.ndarray, " n"]
+Distances = Float64[np.ndarray, " n"]
 
 
 def verification(
@@ -80,13 +80,13 @@ def score(
         kept[1 + np.arange(len(present)), present] = 0
         rough, *binned = _binned_map(counts, kept)
         without = values["map"] + np.array(binned) - rough
-        intervals["map"] = interval(values["map"], without, least=0, most=1)
+        intervals["map"] = interval(values["map"], without)
     return variant.scores("verification", values, scenes, intervals)
 
 
 def _paired(
     described: Descriptions, a: Rows, b: Int[np.ndarray, "sets m"]
-) -> Float32[np.ndarray, "sets m"]:
+) -> Float64[np.ndarray, "sets m"]:
     """Distances between rows a[i] and b[:, i], measured on every core."""
     step = -(-len(a) // (4 * parallel.CORES))
     slices = [slice(i, i + step) for i in range(0, len(a), step)]

@@ -13,8 +13,9 @@ KEPT = 0.6  # directions below this quantile of variance are whitened as if they
 def whiten(descriptions: Descriptions, opened: HPatches) -> Descriptions:
     """Vectors turned by ZCA fitted on the training part, signed square root, unit length.
 
-    Each strip is centred by its own mean, as in the official code, not by that of the training
-    part. A vector that comes out as zero stays zero.
+    In float64 from the first step to the distances, as the official code. Each strip is centred by
+    its own mean, as there, not by that of the training part. A vector that comes out as zero stays
+    zero.
 
     Raises:
         ValueError: if the vectors are not compared by L2.
@@ -25,10 +26,10 @@ def whiten(descriptions: Descriptions, opened: HPatches) -> Descriptions:
         )
     vectors = descriptions.vectors
     turn = _zca(vectors[opened.train_rows()])
-    out = np.zeros_like(vectors)
+    out = np.empty(vectors.shape)
     start = 0
     for block in descriptions.dataset.blocks:
-        strip = vectors[start : start + block.size]
+        strip = vectors[start : start + block.size].astype(np.float64)
         turned = (strip - strip.mean(axis=0)) @ turn
         turned = np.sign(turned) * np.sqrt(np.abs(turned))
         norm = np.linalg.norm(turned, axis=1, keepdims=True)
@@ -38,7 +39,8 @@ def whiten(descriptions: Descriptions, opened: HPatches) -> Descriptions:
 
 
 def _zca(train: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "d d"]:
-    centred = train - train.mean(axis=0)
+    centred = train.astype(np.float64)
+    centred -= centred.mean(axis=0)
     variance, direction = np.linalg.eigh(centred.T @ centred / len(centred))  # ascending
     floor = variance[int(KEPT * len(variance))]
     if not floor > 0:

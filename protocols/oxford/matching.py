@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float32, Int, UInt64
+from jaxtyping import Float64, Int
 
 from harness.distances import Crossed, Distance, chunks
 from harness.types import Rows, Vectors
 
 HELD = 32  # pairs for each row that are sorted at a time
-LARGEST, LOWER = np.uint64(2**64 - 1), np.uint64(2**32 - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +21,7 @@ class Matches:
 
     a: Rows
     b: Rows
-    distance: Float32[np.ndarray, " m"]  # or what else ranks them: smaller is surer
+    distance: Float64[np.ndarray, " m"]  # or what else ranks them: smaller is surer
 
 
 def greedy(distance: Distance, a: Vectors, b: Vectors) -> Matches:
@@ -38,16 +37,20 @@ def greedy(distance: Distance, a: Vectors, b: Vectors) -> Matches:
     """
     n = max(len(a), len(b))
     rows, columns = np.arange(len(a)), np.arange(len(b))
-    found: list[tuple[Rows, Rows, Float32[np.ndarray, " some"]]] = []
+    found: list[Matches] = []
     while len(rows) and len(columns):
-        key, row, column = _first_pairs(distance, a[rows], b[columns], rows, columns, n)
-        taken = one_to_one(row, column, len(rows), len(columns))
-        row, column = row[taken], column[taken]
-        found.append((rows[row], columns[column], (key[taken] >> 32).astype(np.uint32).view("f4")))
+        first = _first_pairs(distance, a[rows], b[columns], rows, columns, n)
+        taken = one_to_one(first.a, first.b, len(rows), len(columns))
+        row, column = first.a[taken], first.b[taken]
+        found.append(Matches(rows[row], columns[column], first.distance[taken]))
         rows, columns = np.delete(rows, row), np.delete(columns, column)
     if not found:
-        return Matches(rows[:0], columns[:0], np.empty(0, np.float32))
-    return Matches(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        return Matches(rows[:0], columns[:0], np.empty(0))
+    return Matches(
+        np.concatenate([part.a for part in found]),
+        np.concatenate([part.b for part in found]),
+        np.concatenate([part.distance for part in found]),
+    )
 
 
 def one_to_one(a: Rows, b: Rows, rows: int, columns: int) -> Int[np.ndarray, " taken"]:
@@ -70,42 +73,39 @@ def _first_pairs(
     rows: Int[np.ndarray, " rows"],
     columns: Int[np.ndarray, " columns"],
     n: int,
-) -> tuple[UInt64[np.ndarray, " m"], Rows, Rows]:
-    """Keys, rows and columns of the pairs that come first, HELD for each row or few more; sorted.
+) -> Matches:
+    """The pairs that come first, sorted: HELD for each row or more, or all there are."""
+    both = np.concatenate([a, b])
+    most = HELD * max(len(a), len(b))
 
-    A key has the distance in its upper half, whose bits grow with it as none is negative, and the
-    tie's place below.
-    """
-    keys = [np.empty(0, np.uint64)]
-    places = [np.empty(0, np.intp)]
-    last, held, most = LARGEST, 0, HELD * max(len(a), len(b))  # of keys that are still of interest
+    def measured(place: Rows) -> Matches:
+        row, column = np.divmod(place, len(b))
+        value = distance.paired(both, row, len(a) + column)
+        order = np.lexsort(((columns[column] - rows[row]) % n, value))
+        return Matches(row[order], column[order], value[order])
+
+    entry, place = np.empty(0, np.float32), np.empty(0, np.intp)
+    end = np.array([np.inf], np.float32)  # no entry beyond it is of interest any more
     for start, crossed in _crossed(distance, a, b):
-        bits = crossed.view(np.uint32).ravel()
-        near = np.flatnonzero(bits <= np.uint32(last >> 32))
-        if len(near) > 2 * most:
-            last = min(last, np.partition(bits[near], most)[most].astype(np.uint64) << 32 | LOWER)
-            near = near[bits[near] <= np.uint32(last >> 32)]
-        row, column = np.divmod(near, len(b))
-        tie = (columns[column] - rows[start + row]) % n
-        key = bits[near].astype(np.uint64) << 32 | tie.astype(np.uint64)
-        keys.append(key[key <= last])
-        places.append(near[key <= last] + start * len(b))
-        held += len(keys[-1])
-        if held > 2 * most:
-            last = np.partition(np.concatenate(keys), most)[most]
-            places = [place[key <= last] for key, place in zip(keys, places, strict=True)]
-            keys = [key[key <= last] for key in keys]
-            held = sum(map(len, keys))
-    key, place = np.concatenate(keys), np.concatenate(places)
-    order = np.argsort(key)
-    return key[order], *np.divmod(place[order], len(b))
+        near = np.flatnonzero(crossed.ravel() <= end)
+        entry = np.concatenate([entry, crossed.ravel()[near]])
+        place = np.concatenate([place, near + start * len(b)])
+        if len(entry) > 2 * most:
+            _, end = distance.window(np.partition(entry, most)[most : most + 1], both)
+            place, entry = place[entry <= end], entry[entry <= end]
+        if len(entry) > 2 * most:  # many tie: how exactly, and which of them come first?
+            first = measured(place)
+            place = first.a[: most + 1] * len(b) + first.b[: most + 1]
+            _, end = distance.window(distance.crossed(first.distance[most : most + 1]), both)
+            entry = np.repeat(end, len(place))  # none is beyond
+    return measured(place)
 
 
 def nearest(distance: Distance, a: Vectors, b: Vectors) -> Matches:
     """The nearest row of b for each row of a, the first of several that tie."""
-    found = [(part.argmin(axis=1), part.min(axis=1)) for _, part in _crossed(distance, a, b)]
-    column, least = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return Matches(np.arange(len(a)), column, least)
+    found = distance.nearest(a, b)
+    rows = np.arange(len(a))
+    return Matches(rows, found.column[np.searchsorted(found.row, rows)], found.distance)
 
 
 def mutual(distance: Distance, a: Vectors, b: Vectors) -> Matches:
@@ -125,39 +125,51 @@ def ratio(distance: Distance, a: Vectors, b: Vectors) -> Matches:
     """
     if len(b) < 2:
         raise ValueError("there is one region to match with, and no second: no ratio is defined")
+    both = np.concatenate([a, b])
     columns, shares = [], []
-    for _, crossed in _crossed(distance, a, b):
-        rows, column = np.arange(len(crossed)), crossed.argmin(axis=1)
-        first = distance.unsquared(crossed[rows, column])
-        crossed[rows, column] = np.inf
-        second = distance.unsquared(crossed.min(axis=1))
-        columns.append(column)
+    for start, crossed in _crossed(distance, a, b):
+        _, end = distance.window(np.partition(crossed, 1, axis=1)[:, 1], both)
+        row, column = np.nonzero(crossed <= end[:, None])  # the two nearest, and what may be
+        measured = distance.paired(both, start + row, len(a) + column)
+        order = np.lexsort((column, measured, row))
+        at = np.searchsorted(row, np.arange(len(crossed)))
+        first, second = (distance.unsquared(measured[order[at + i]]) for i in (0, 1))
+        columns.append(column[order[at]])
         shares.append(np.divide(first, second, out=np.ones_like(first), where=second > 0))
     return Matches(np.arange(len(a)), np.concatenate(columns), np.concatenate(shares))
 
 
 def count_nearer(
     distance: Distance, a: Vectors, b: Vectors, row: Rows, column: Rows
-) -> tuple[Float32[np.ndarray, " m"], Int[np.ndarray, " m"], Int[np.ndarray, " m"]]:
+) -> tuple[Float64[np.ndarray, " m"], Int[np.ndarray, " m"], Int[np.ndarray, " m"]]:
     """The distances of some pairs, ascending; how many of all are nearer; how many not farther.
 
     Args:
         distance: of vectors.
         a: vectors of one image.
         b: vectors of another.
-        row: of a, of each pair; ascending.
+        row: of a, of each pair.
         column: of b.
     """
-    value = np.empty(len(row), np.float32)
+    both = np.concatenate([a, b])
+    value = np.sort(distance.paired(both, row, len(a) + column))
+    low, high = distance.window(distance.crossed(value), both)
+    below, upto = np.zeros((2, len(value)), np.intp)
     for start, crossed in _crossed(distance, a, b):
-        some = slice(*np.searchsorted(row, [start, start + len(crossed)]))
-        value[some] = crossed[row[some] - start, column[some]]
-    value.sort()
-    below, upto = np.zeros((2, len(row)), np.intp)
-    for _, crossed in _crossed(distance, a, b):
-        ascending = np.sort(crossed, axis=None)
-        below += np.searchsorted(ascending, value, side="left")
-        upto += np.searchsorted(ascending, value, side="right")
+        order = np.argsort(crossed, axis=None)
+        ascending = crossed.ravel()[order]
+        first = np.searchsorted(ascending, low, side="left")
+        end = np.searchsorted(ascending, high, side="right")
+        # Entries in a window are measured, each once; those before it are nearer.
+        unsure = np.zeros(len(order) + 1, np.intp)
+        np.add.at(unsure, first, 1)
+        np.add.at(unsure, end, -1)
+        places = np.flatnonzero(np.cumsum(unsure)[:-1])
+        i, j = np.divmod(order[places], len(b))
+        exact = np.sort(distance.paired(both, start + i, len(a) + j))
+        sure = first - np.searchsorted(places, first)  # before the window, and in no other
+        below += sure + np.searchsorted(exact, value, side="left")
+        upto += sure + np.searchsorted(exact, value, side="right")
     return value, below, upto
 
 

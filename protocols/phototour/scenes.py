@@ -11,11 +11,10 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 
 from harness import Block, Dataset, Scores, folders
 from harness.registry import unknown
-from harness.statistics import COVERED
+from harness.statistics import Interval, interval_over_parts
 from protocols.naming import after_folder, granted, unless_wrong
 from protocols.phototour.reader import Numbers, Scene, blocks, read_scene
 from protocols.phototour.sample import sample
@@ -45,8 +44,6 @@ HARRIS = "_harris"
 LONGEST = 100  # letters of a list of scenes in the name of a folder
 MADE = "phototour-NAME"  # names that a dataset.json may give
 PLAIN = re.compile(r"[\w.-]+", re.ASCII)  # names that may stand in that of a folder
-
-Draws = Float[np.ndarray, " draws"]
 
 log = logging.getLogger(__name__)
 
@@ -158,31 +155,25 @@ def cells(opened: Opened) -> dict[str, frozenset[str]]:
 def scores(
     found: Mapping[str, Mapping[str, float]],
     metrics: Sequence[str],
-    draws: Mapping[str, Sequence[Draws | None]],
+    intervals: Mapping[str, Sequence[Interval | None]],
 ) -> Scores:
     """`<scene>/<metric>` and `mean/<metric>`, which is the plain mean over scenes.
 
     Args:
         found: what was measured on each scene; what is not in `metrics` stays a breakdown.
         metrics: names of scores.
-        draws: by metric: its values on each scene when what it is made of is drawn again, for
-            intervals. Scenes are drawn apart from each other, and each stays in the mean.
+        intervals: by metric: its interval on each scene. That of the mean comes of them: scenes
+            are measured apart from each other, and are no sample of other scenes.
     """
     values = {f"{scene}/{m}": own[m] for scene, own in found.items() for m in metrics}
     for metric in metrics:
         values[f"{MEAN}/{metric}"] = float(np.mean([own[metric] for own in found.values()]))
-    intervals = {}
-    for metric, of_scenes in draws.items():
-        known = [drawn for drawn in of_scenes if drawn is not None]
-        named = dict(zip(found, of_scenes, strict=True))
-        if len(known) == len(found):
-            named[MEAN] = np.mean(known, axis=0)
-        tails = [(1 - COVERED) / 2, (1 + COVERED) / 2]
-        for name, drawn in named.items():
-            if drawn is not None:
-                low, high = np.quantile(drawn, tails).tolist()
-                intervals[f"{name}/{metric}"] = (low, high)
-    return Scores(values, found, intervals)
+    given: dict[str, Interval | None] = {}
+    for metric, own in intervals.items():
+        given |= {f"{scene}/{metric}": one for scene, one in zip(found, own, strict=True)}
+        of_scenes = [values[f"{scene}/{metric}"] for scene in found]
+        given[f"{MEAN}/{metric}"] = interval_over_parts(of_scenes, own)
+    return Scores(values, found, {name: one for name, one in given.items() if one is not None})
 
 
 def _folders(root: Path) -> tuple[Path, dict[str, Path]]:

@@ -5,17 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float, Float32
+from jaxtyping import Float
 
 from harness import Descriptions, Protocol, Scores, parallel
 from harness.distances import Distance
 from harness.metrics import average_precision, rank_uncertain
+from harness.statistics import Interval, interval_of_mean
 from harness.types import Rows, Vectors
 from protocols.phototour.reader import Numbers, read_reference_images, sha256
-from protocols.phototour.scenes import Draws, cells, join, open_scenes, scores
+from protocols.phototour.scenes import cells, join, open_scenes, scores
 
-VERSION = 1  # raised whenever a number could change
-DRAWS = 2000  # of images, for intervals
+VERSION = 2  # raised whenever a number could change
 HELD = 1 << 22  # distances at a time on each core
 METRIC = "snn-map"
 
@@ -37,8 +37,8 @@ def snn(*, data: Path | None = None, split: str | None = None) -> Protocol:
     numbers are not those: there the nearest negative is searched only in images of more than 1,000
     patches, and for whole batches of 128 of them; the other anchors meet the image's first patch,
     whatever it shows. There, too, ties are correct, which gives a constant descriptor the best
-    score; and Hamming distances to negatives are Euclidean on one of its paths. The interval draws
-    reference images again.
+    score; and Hamming distances to negatives are Euclidean on one of its paths. Intervals are over
+    reference images.
 
     Args:
         data: a folder of scene folders in the official format, each with interest.txt.
@@ -86,12 +86,12 @@ def _score(of_scene: Mapping[str, range], described: Descriptions) -> Scores:
     precision = np.array(parallel.each(one, groups))
     number = np.array([image[rows[0]] for rows in groups])
     found: dict[str, dict[str, float]] = {}
-    draws: list[Draws | None] = []
+    intervals: list[Interval | None] = []
     for scene, numbers in of_scene.items():
         own = precision[(number >= numbers.start) & (number < numbers.stop)]
         found[scene] = {METRIC: float(own.mean())}
-        draws.append(_drawn(own, len(draws)))
-    return scores(found, (METRIC,), {METRIC: draws})
+        intervals.append(interval_of_mean(own.tolist()))
+    return scores(found, (METRIC,), {METRIC: intervals})
 
 
 def _groups(point: Rows, image: Rows) -> list[Numbers]:
@@ -120,25 +120,21 @@ def _pairs(
     vectors: Vectors, point: Rows, anchors: slice, distance: Distance
 ) -> tuple[Float[np.ndarray, " pairs"], Float[np.ndarray, " pairs"]]:
     """The ratio of each pair of some anchors, and the chance that it is correct."""
-    between = distance.cross(vectors[anchors], vectors)  # (anchors, n)
-    same = point[anchors, None] == point
-    negatives = np.where(same, np.inf, between)
-    hardest = negatives.min(axis=1)
-    tied = np.count_nonzero(negatives == hardest[:, None], axis=1)
-    same[np.arange(len(same)), np.arange(len(point))[anchors]] = False
+    rows = np.arange(len(point))[anchors]
+    same = point[rows, None] == point
+    entries = distance.cross(vectors[rows], vectors)  # (anchors, n)
+    entries[same] = np.inf
+    _, most = distance.window(entries.min(axis=1), vectors)
+    anchor, negative = np.nonzero(entries <= most[:, None])  # may be the nearest
+    measured = distance.paired(vectors, rows[anchor], negative)
+    hardest = np.full(len(rows), np.inf)
+    np.minimum.at(hardest, anchor, measured)
+    tied = np.bincount(anchor[measured == hardest[anchor]], minlength=len(rows))
+    same[np.arange(len(rows)), rows] = False
     anchor, positive = np.nonzero(same)
-    d: Float32[np.ndarray, " pairs"] = between[anchor, positive]
+    d = distance.paired(vectors, rows[anchor], positive)
     other = hardest[anchor]
-    farther = np.maximum(d, other).astype(np.float64)
+    farther = np.maximum(d, other)
     # L2 is squared, and so is the ratio: the order is the same. 0/0 is a tie like any other.
     ratio = np.divide(np.minimum(d, other), farther, out=np.ones(len(d)), where=farther > 0)
     return ratio, np.where(d < other, 1.0, np.where(d == other, 1 / (tied[anchor] + 1), 0.0))
-
-
-def _drawn(precision: Float[np.ndarray, " images"], seed: int) -> Draws | None:
-    """The mean when images are drawn again."""
-    n = len(precision)
-    if n < 2:
-        return None
-    times = np.random.default_rng((0, seed)).multinomial(n, np.full(n, 1 / n), size=DRAWS)
-    return times @ precision / n

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, Float, Float32, Int
+from jaxtyping import Bool, Float64
 
 from harness import Descriptions, Protocol, Scores, parallel
 from harness.metrics import (
@@ -18,15 +18,17 @@ from harness.metrics import (
     roc_auc,
     roc_curve,
 )
+from harness.statistics import Interval
 from harness.types import Rows
 from protocols.phototour.fpr95 import fpr_at_95_hardnet, fpr_at_95_tian
+from protocols.phototour.fpr95_interval import interval_of_fpr95
 from protocols.phototour.reader import TEST, read_pairs
-from protocols.phototour.scenes import Draws, cells, join, open_scenes, scores
+from protocols.phototour.scenes import cells, join, open_scenes, scores
 
-VERSION = 1  # raised whenever a number could change
+VERSION = 2  # raised whenever a number could change
 
 Match = Bool[np.ndarray, " m"]
-Distances = Float32[np.ndarray, " m"]
+Distances = Float64[np.ndarray, " m"]
 
 FPR95: Mapping[str, Callable[[Ranking, Match, Distances], float]] = {
     "tie-aware": lambda ranking, match, distance: fpr_at_95(ranking),
@@ -36,9 +38,6 @@ FPR95: Mapping[str, Callable[[Ranking, Match, Distances], float]] = {
 
 METRICS = ("fpr95", "ap", "auc")
 RECALLS = (*range(5, 100, 5), 99, 100)  # percent: where the curves are kept
-
-DRAWS = 1000  # for intervals; some milliseconds each
-HELD = 1 << 20  # numbers of draws at a time
 
 log = logging.getLogger(__name__)
 
@@ -58,11 +57,8 @@ def phototour(
 
     FPR95 is the share of non-matches accepted by the least threshold that accepts 95 % of matches,
     ties accepted together; "hardnet" and "tian" are two published variants, see `fpr95`, and give
-    the protocol another name. Its interval draws the 3-D points of the pairs' first patches again,
-    each with all pairs whose first patch shows it (what the second one shows has no say), and finds
-    the threshold anew. These draws are tie-aware; for "hardnet" and "tian" they are shifted by as
-    much as the variant's value differs from the tie-aware one, and clipped to [0, 1]: the width is
-    the tie-aware one's, not their own. Breakdowns hold both curves:
+    the protocol another name. Its interval is over 3-D points, see `fpr95_interval`; variants take
+    the variance of the tie-aware one. Breakdowns hold both curves:
     `fpr@<recall>` and `precision@<recall>`, recall in percent, at the least threshold that has it.
 
     Args:
@@ -94,7 +90,7 @@ def phototour(
     start = 0
     for scene, one, own in zip(opened.scenes, lists, rows, strict=True):
         a, b = (start + np.searchsorted(own, patch) for patch in (one.a, one.b))
-        tasks[scene.name] = _Task(a, b, one.match, scene.point[one.a])
+        tasks[scene.name] = _Task(a, b, one.match)
         start += len(own)
     return Protocol(
         "phototour" if fpr95 == "tie-aware" else f"phototour+{fpr95}-fpr95",
@@ -111,28 +107,30 @@ class _Task:
     a: Rows  # in the data set
     b: Rows
     match: Match
-    point: Rows  # that the first patch of each pair shows
 
 
 def _score(tasks: Mapping[str, _Task], described: Descriptions, variant: str) -> Scores:
-    def judge(number: int) -> tuple[dict[str, float], Draws | None]:
-        task = list(tasks.values())[number]
-        return _judged(task, described.paired(task.a, task.b), variant, number)
+    point = described.dataset.point
 
-    found = dict(zip(tasks, parallel.each(judge, range(len(tasks))), strict=True))
+    def judge(task: _Task) -> tuple[dict[str, float], Interval | None]:
+        distance = described.paired(task.a, task.b)
+        values = _judged(task.match, distance, variant)
+        return values, interval_of_fpr95(
+            values["fpr95"], task.match, distance, point[task.a], point[task.b]
+        )
+
+    found = dict(zip(tasks, parallel.each(judge, tasks.values()), strict=True))
     return scores(
         {scene: values for scene, (values, _) in found.items()},
         METRICS,
-        {"fpr95": [drawn for _, drawn in found.values()]},
+        {"fpr95": [interval for _, interval in found.values()]},
     )
 
 
-def _judged(
-    task: _Task, distance: Distances, variant: str, seed: int
-) -> tuple[dict[str, float], Draws | None]:
-    ranking = rank(task.match, distance)
+def _judged(match: Match, distance: Distances, variant: str) -> dict[str, float]:
+    ranking = rank(match, distance)
     values = {
-        "fpr95": float(FPR95[variant](ranking, task.match, distance)),
+        "fpr95": float(FPR95[variant](ranking, match, distance)),
         "ap": float(average_precision(ranking)),
         "auc": float(roc_auc(ranking)),
     }
@@ -142,54 +140,4 @@ def _judged(
     for name, x, y in (("fpr", right, wrong), ("precision", recall, precision)):
         at = y[np.searchsorted(x, share)]
         values |= {f"{name}@{r}": v for r, v in zip(RECALLS, at.tolist(), strict=True)}
-    drawn = _drawn(task, distance, seed)
-    if drawn is not None:  # drawn tie-aware, shifted to the variant's value
-        drawn = np.clip(drawn + (values["fpr95"] - fpr_at_95(ranking)), 0, 1)
-    return values, drawn
-
-
-def _drawn(task: _Task, distance: Distances, seed: int) -> Draws | None:
-    """FPR95 when points are drawn again, each with the pairs whose first patch shows it."""
-    names, point = np.unique(task.point, return_inverse=True)
-    if len(names) < 2:
-        return None
-    positive, negative = (np.flatnonzero(kind) for kind in (task.match, ~task.match))
-    positive, negative = (rows[np.argsort(distance[rows])] for rows in (positive, negative))
-    accepted = np.searchsorted(distance[negative], distance[positive], side="right")
-    rng = np.random.default_rng((0, seed))
-    step = max(1, HELD // max(len(names), len(point)))
-    parts = [
-        _draw(rng, min(step, DRAWS - i), len(names), point[positive], point[negative], accepted)
-        for i in range(0, DRAWS, step)
-    ]
-    return np.concatenate(parts)
-
-
-def _draw(
-    rng: np.random.Generator,
-    draws: int,
-    points: int,
-    positive: Int[np.ndarray, " matches"],
-    negative: Int[np.ndarray, " others"],
-    accepted: Int[np.ndarray, " matches"],
-) -> Float[np.ndarray, " draws"]:
-    """Some draws.
-
-    Args:
-        rng: gives the points that are drawn.
-        draws: how many.
-        points: how many there are; each draw takes as many.
-        positive: the point of each match, the nearest match first.
-        negative: the point of each non-match, the nearest one first.
-        accepted: non-matches no farther than each match.
-    """
-    first = np.arange(draws)[:, None] * points
-    chosen = rng.integers(0, points, (draws, points)) + first
-    times = np.bincount(chosen.ravel(), minlength=draws * points).reshape(draws, points)
-    right = np.cumsum(times[:, positive], axis=1)
-    wrong = np.zeros((draws, len(negative) + 1), int)
-    np.cumsum(times[:, negative], axis=1, out=wrong[:, 1:])
-    at = np.argmax(20 * right >= 19 * right[:, -1:], axis=1)
-    rate = wrong[np.arange(draws), accepted[at]] / np.maximum(wrong[:, -1], 1)
-    # Without a match, or without anything else, a draw says nothing: as bad as can be.
-    return np.where((right[:, -1] > 0) & (wrong[:, -1] > 0), rate, 1.0)
+    return values

@@ -1,0 +1,66 @@
+"""The 95 % confidence interval of FPR95 over 3-D points."""
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from harness.statistics import Interval, interval_of_rate
+
+WINDOW = 0.01  # least reach below and above 95 % recall in which the ROC curve's slope is taken
+
+Points = Int[np.ndarray, " m"]
+
+
+def interval_of_fpr95(
+    rate: float,
+    match: Bool[np.ndarray, " m"],
+    distance: Float[np.ndarray, " m"],
+    a: Points,
+    b: Points,
+) -> Interval | None:
+    """Interval over scenes of other points of this kind; None where pairs show only one point.
+
+    Pairs are not independent, because one point shows in many of them, as first or second patch.
+    And the threshold is itself estimated, from the matches. So FPR95 is linearised (Bahadur 1966):
+    a non-match has an influence if it is accepted, a match if it is, times the slope of the ROC
+    curve at 95 % recall. The variance is the sum of the products of influences of any two pairs
+    that share a point (Aronow, Samii and Assenova, Cluster-robust variance estimation for dyadic
+    data, Political Analysis 23, 2015), but never less than that of independent pairs.
+
+    Args:
+        rate: FPR95, or a variant of it.
+        match: whether a pair is a match; some are, and some are not.
+        distance: of each pair.
+        a: the point of each pair's first patch.
+        b: the point of its second patch; in a match, the same.
+    """
+    points = np.count_nonzero(np.bincount(np.append(a, b)))
+    if points < 2:
+        return None
+    matched, others = np.sort(distance[match]), np.sort(distance[~match])
+    threshold = matched[(19 * len(matched) - 1) // 20]  # the least that accepts 95 %
+    accepted = (distance <= threshold).astype(float)
+    share = np.where(match, accepted[match].mean(), accepted[~match].mean())
+    weight = np.where(match, -_slope(matched, others) / len(matched), 1 / len(others))
+    influence = (accepted - share) * weight
+    return interval_of_rate(rate, _variance(influence, a, b), int(points))
+
+
+def _slope(matched: Float[np.ndarray, " matches"], others: Float[np.ndarray, " others"]) -> float:
+    """How fast the false positive rate grows with recall, around 95 %; distances ascend."""
+    n = len(matched)
+    window = max(WINDOW, n**-0.5)  # wide enough for some matches
+    low, high = (int(np.clip(n * (0.95 + side), 1, n)) for side in (-window, window))
+    accepted = np.searchsorted(others, matched[[low - 1, high - 1]], side="right")
+    return float(np.diff(accepted)[0] / len(others) / (max(high - low, 1) / n))
+
+
+def _variance(influence: Float[np.ndarray, " m"], a: Points, b: Points) -> float:
+    """Variance of the sum of influences, where two pairs that share a point are dependent."""
+    apart = a != b
+    end = 1 + int(max(a.max(), b.max()))
+    of_points = np.bincount(a, influence, end) + np.bincount(b[apart], influence[apart], end)
+    low, high = np.sort(np.stack([a, b])[:, apart], axis=0)
+    _, dyad = np.unique(low * end + high, return_inverse=True)
+    of_dyads = np.bincount(dyad, influence[apart])  # above they count at both of their points
+    shared = np.square(of_points).sum() - np.square(of_dyads).sum()
+    return float(max(shared, np.square(influence).sum()))
