@@ -70,13 +70,12 @@ class Source:
         """How a folder differs from the published sizes: a sentence for each pattern that does."""
         found = {}
         for pattern, (number, size) in self.sizes.items():
-            files = sorted(folder.glob(pattern))
-            if len(files) != number:
-                found[pattern] = f"{len(files)} files {pattern}, {number} are published"
-            for file in files:
-                if (own := file.stat().st_size) != size:
-                    found[pattern] = f"{file.name} has {own} bytes, {size} are published"
-                    break
+            sizes = {file.name: file.stat().st_size for file in sorted(folder.glob(pattern))}
+            other = next((name for name, own in sizes.items() if own != size), None)
+            if len(sizes) != number:
+                found[pattern] = f"files {pattern}: {len(sizes)}, {number} are published"
+            elif other is not None:
+                found[pattern] = f"{other} has {sizes[other]} bytes, {size} are published"
         return found
 
     def reads(self, pattern: str) -> bool:

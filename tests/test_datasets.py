@@ -57,9 +57,11 @@ def installed(home, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setenv("PYTHONPATH", str(folder))
 
-    def install(*parts, name="toy/set", needs=("patches*.bmp", "info.txt")):
+    def install(*parts, name="toy/set", needs=("patches*.bmp", "info.txt"), **more):
         module = f"toysets_{next(NUMBERS)}"
-        row = Source(name, "Toy", "https://example.org", parts, "CC0", "Nobody", {"toy": needs})
+        row = Source(
+            name, "Toy", "https://example.org", parts, "CC0", "Nobody", {"toy": needs}, **more
+        )
         (folder / f"{module}.py").write_text(
             f"from harness.datasets import *\nfrom harness.datasets import Part, Source\n"
             f"from harness.copies import Copy\nDATASETS = [{row!r}]\n"
@@ -448,6 +450,100 @@ def test_what_can_not_be_verified_says_why(toy, home):
         datasets.verify("toy/set")
 
 
+# ---- published sizes
+
+SIZES = {"info.txt": (1, len(FILES["info.txt"])), "patches*.bmp": (1, 200_000), "m50/*": (1, 12)}
+
+
+def packed(**changed):
+    """An archive of the toy set; by the stems of their names, some files are others."""
+    stems = {name.partition(".")[0]: name for name in (*FILES, "patches0001.bmp")}
+    return zipped((FILES | {stems[stem]: body for stem, body in changed.items()}).items())
+
+
+def test_a_mirror_of_no_known_hash_is_known_by_the_sizes_of_its_files(installed, mirror, home):
+    bad = mirror.give("bad/toy.zip", packed(info=b"0 0"))
+    good = mirror.give("good/toy.zip", packed())
+    installed(Part((Copy(bad), Copy(good))), sizes=SIZES)
+    place = fetch("toy/set")
+    assert contents(place) == FILES
+    assert json.loads((place / datasets.LIST).read_text())["parts"][0]["url"] == good
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"info": b"0 0"}, "info.txt has 3 bytes, 12 are published"),
+        ({"patches0000": b"short"}, "patches0000.bmp has 5 bytes, 200000 are published"),
+        ({"patches0001": b"more"}, "files patches*.bmp: 2, 1 are published"),
+    ],
+)
+def test_files_of_other_sizes_than_the_published_ones_are_refused(
+    installed, mirror, home, tmp_path, changed, told
+):
+    body = packed(**changed)
+    installed(Part((Copy(mirror.give("toy.zip", body)),)), sizes=SIZES)
+    said = refusal()
+    assert f"it is not the published set: {told}" in said
+    (tmp_path / "toy.zip").write_bytes(body)
+    assert told in refusal(files=[tmp_path / "toy.zip"])
+    assert not (home / "toy").exists()
+
+
+def test_a_file_that_no_protocol_reads_may_be_missing_and_is_named(installed, mirror, home, caplog):
+    body = zipped((name, b) for name, b in FILES.items() if name != "m50/one.txt")
+    installed(Part((Copy(mirror.give("toy.zip", body)),)), sizes=SIZES)
+    place = fetch("toy/set")
+    assert "toy/set: files m50/*: 0, 1 are published; no protocol reads it" in caplog.text
+    assert datasets.verify("toy/set").unlike == ("files m50/*: 0, 1 are published",)
+    assert contents(place).keys() == {"info.txt", "patches0000.bmp"}
+
+
+def test_verify_compares_sizes_with_the_published_ones(installed, mirror, home, run):
+    installed(Part((Copy(mirror.give("toy.zip", zipped(FILES.items()))),)), sizes=SIZES)
+    place = fetch("toy/set")
+    assert not datasets.verify("toy/set")
+    (place / "patches0001.bmp").write_bytes(b"of another scene")
+    code, out, _ = run("data", "verify", "toy/set")
+    assert code == 1
+    assert "unlike   files patches*.bmp: 2, 1 are published\n" in out
+
+
+def test_a_set_put_there_by_hand_is_told_how_it_differs(installed, home, caplog):
+    installed(Part((Copy("https://example.org/toy.zip"),)), sizes=SIZES)
+    place = home / "toy" / "set"
+    place.mkdir(parents=True)
+    for name in ("patches0000.bmp", "info.txt"):
+        (place / name).write_bytes(FILES[name] * 2)
+    assert fetch("toy/set") == place
+    assert "info.txt has 24 bytes, 12 are published" in caplog.text
+    with pytest.raises(FileNotFoundError, match=r"by `harness data fetch`.*info.txt has 24 bytes"):
+        datasets.verify("toy/set")
+
+
+def test_a_refusal_says_where_people_found_a_set(installed, mirror, home):
+    hint = "people found it at https://example.org/elsewhere: it must hold info.txt"
+    installed(Part((Copy(f"http://127.0.0.1:{closed_port()}/toy.zip"),)), by_hand=hint)
+    assert refusal().endswith(f"--from-file toy.zip; {hint}")
+    assert f"  by hand   {hint}" in list(datasets.about("toy/set"))
+
+
+def test_the_refusal_of_hpatches_names_both_places_and_what_must_be_there():
+    (row,) = [row for row in published() if row.name == "hpatches/patches"]
+    for part in ("aistudio.baidu.com/datasetdetail/107865", "javidtheimmortal/hpatches", "116"):
+        assert part in row.by_hand
+
+
+@pytest.mark.data
+def test_sizes_of_phototour_are_those_that_were_listed(shared):
+    listed = json.loads((shared / "reference/phototour_file_sizes.json").read_text())
+    rows = {row.name: row for row in published()}
+    for scene, known in listed.items():
+        sizes = dict(rows[f"phototour/{scene}"].sizes)
+        assert sizes.pop("patches*.bmp") == (known.pop("tiles"), known.pop("bytes of a tile"))
+        assert sizes == {name: (1, size) for name, size in known.items()}
+
+
 # ---- names
 
 
@@ -524,6 +620,7 @@ def test_a_row_is_well_formed(row):
     assert len(set(kept)) == len(kept)
     for part in row.parts:
         assert len({copy.file.endswith((".zip", ".tar", "gz")) for copy in part.copies}) == 1
+        assert not row.sizes or (len(row.parts) == 1 and part.packed)
         for copy in part.copies:
             assert copy.url.startswith(("http://", "https://"))
             assert copy.file

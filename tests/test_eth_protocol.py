@@ -14,7 +14,7 @@ from harness.types import Descriptions
 from protocols.eth import files
 from protocols.eth.reconstruction import eth
 from protocols.eth.sample import EYES, SCENE, SHA256, sample
-from protocols.eth.scenes import open_scenes
+from protocols.eth.scenes import UNCHECKED, open_scenes
 from protocols.eth.structure import reconstruct
 from protocols.images.photographs import find
 from protocols.samples import fingerprint
@@ -266,10 +266,11 @@ def filled(scene):
     pycolmap.import_images(database, images, pycolmap.CameraMode.AUTO, find(images))
 
 
-def test_only_whole_scenes_with_official_files_are_called_eth(folder, monkeypatch):
+def test_only_whole_scenes_with_official_files_are_called_eth(folder, monkeypatch, caplog):
     monkeypatch.setitem(eth.__globals__, "pairs", lambda *_: [])
     (folder / SCENE).rename(folder / "Fountain")
-    assert named(folder)[0] == "eth-rooms"  # it has 11 images
+    assert named(folder)[0] == "eth-rooms"
+    assert f"Fountain has {len(EYES)} images, not 11; Fountain has no database.db" in caplog.text
     for i in range(len(EYES), 11):
         for kind, end in (
             ("images", ".png"), ("keypoints", ".png.bin"), ("points", ".png.bin"),
@@ -280,6 +281,7 @@ def test_only_whole_scenes_with_official_files_are_called_eth(folder, monkeypatc
     assert named(folder)[0] == "eth-rooms"  # whose cameras nobody filled in
     filled(folder / "Fountain")
     assert named(folder)[0] == "eth"
+    assert eth(data=folder).dataset.unchecked == (UNCHECKED,)
 
 
 @pytest.mark.parametrize(

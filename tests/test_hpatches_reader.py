@@ -2,6 +2,7 @@ import hashlib
 import json
 import logging
 import os
+import shutil
 import struct
 import zlib
 
@@ -11,7 +12,7 @@ import pytest
 from hpatches_files import LENGTHS, SPLITS, write_set
 
 from protocols.hpatches import splits, strips
-from protocols.hpatches.reader import OFFICIAL, STRIPS, open_set
+from protocols.hpatches.reader import OFFICIAL, STRIPS, UNCHECKED, open_set, open_training
 
 
 @pytest.fixture
@@ -76,6 +77,68 @@ def test_hpatches_are_the_official_sequences_in_patches_of_65_pixels(
     monkeypatch.setitem(OFFICIAL, "split_test_sha256", {"full": listed})
     monkeypatch.setitem(OFFICIAL, "lengths", {"v_wall": (5, 5), "i_fog": (5, 6)})
     assert open_set(root, None).dataset.name == name
+
+
+@pytest.fixture
+def official(tmp_path, monkeypatch):
+    """A set that has all known facts of the official one, which are made to fit it."""
+    splits = {"a": {"test": ["v_wall", "i_fog"], "train": ["v_graffiti"]}}
+    lengths = {"v_wall": 5, "i_fog": 5, "v_graffiti": 4}
+    root = write_set(tmp_path / "mine", lengths, size=65, splits=splits)
+    listed = {part: hashlib.sha256("\n".join(sorted(names)).encode()).hexdigest()
+              for part, names in splits["a"].items()}  # fmt: skip
+    monkeypatch.setitem(OFFICIAL, "split_test_sha256", {"a": listed["test"]})
+    monkeypatch.setitem(OFFICIAL, "split_train_sha256", {"a": listed["train"]})
+    monkeypatch.setitem(OFFICIAL, "lengths", {s: (n, n) for s, n in lengths.items()})
+    pixels = strips.read(strips.check(root / "patches/v_graffiti/ref.png"))
+    known = {"v_graffiti/ref": hashlib.sha256(pixels.tobytes()).hexdigest()}
+    monkeypatch.setitem(OFFICIAL, "pixels_sha256", known)
+    return root
+
+
+def test_a_set_with_all_known_facts_is_hpatches_and_says_what_is_not_known(official):
+    for training in (False, True):
+        dataset = open_set(official, "a", training=training).dataset
+        assert dataset.name == "hpatches"
+        assert dataset.unchecked == (UNCHECKED,)
+    assert open_training(official).unchecked == (UNCHECKED,)
+
+
+def test_other_pixels_of_the_known_strip_make_another_set(official, caplog):
+    file = official / "patches/v_graffiti/ref.png"
+    image = cv2.imread(str(file), cv2.IMREAD_GRAYSCALE)
+    image[70, 3] ^= 1
+    cv2.imwrite(str(file), image)
+    dataset = open_set(official, "a").dataset  # the strip is not in the split
+    assert (dataset.name, dataset.unchecked) == ("hpatches-mine", ())
+    assert f"is not the published hpatches, its scores are kept as those of {dataset.name}" in (
+        caplog.text
+    )
+    assert f"{file} has other pixels" in caplog.text
+
+
+def test_another_number_of_patches_makes_another_set(official, monkeypatch, caplog):
+    monkeypatch.setitem(OFFICIAL["lengths"], "i_fog", (6, 7))
+    assert open_set(official, "a").dataset.name == "hpatches-mine"
+    assert "i_fog has 5 patches, not 6 to 7" in caplog.text
+
+
+def test_whitening_on_other_sequences_than_the_official_ones_is_another_set(official, caplog):
+    splits = {"a": {"test": ["v_wall", "i_fog"], "train": ["v_more"]}}
+    shutil.copytree(official / "patches/v_graffiti", official / "patches/v_more")
+    OFFICIAL["lengths"]["v_more"] = (4, 4)
+    (official / "tasks/splits.json").write_text(json.dumps(splits))
+    assert open_set(official, "a").dataset.name == "hpatches"
+    assert open_set(official, "a", training=True).dataset.name == "hpatches-mine"
+    assert "its split a has other sequences to train" in caplog.text
+
+
+@pytest.mark.data
+def test_the_known_strip_is_the_official_one(shared):
+    found = strips.check(shared / "hpatches/patches/v_graffiti/ref.png")
+    pixels = hashlib.sha256(strips.read(found).tobytes()).hexdigest()
+    assert OFFICIAL["pixels_sha256"] == {"v_graffiti/ref": pixels}
+    assert OFFICIAL["lengths"]["v_graffiti"] == [found.patches, found.patches]
 
 
 @pytest.mark.parametrize(

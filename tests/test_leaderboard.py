@@ -61,6 +61,18 @@ def test_a_row_trained_on_what_it_is_tested_on_is_marked():
     assert found == {"cheat": "yes", "fair": "no"}
 
 
+def test_what_can_not_be_known_of_the_data_is_said_below_the_table():
+    dataset = dataclasses.replace(toy_dataset(), unchecked=("its pixels.",))
+    (record,) = measured("one", dataset=dataset)
+    assert record.data.unchecked == ["its pixels."]
+    assert '"unchecked": [\n   "its pixels."\n  ]' in results.to_json(record)
+    table = leaderboard.to_markdown(board(record, *measured("two", dataset=dataset)))
+    assert table.count("\nNot checked: its pixels.\n") == 1
+    (plain,) = measured("one")
+    assert "unchecked" not in results.to_json(plain)
+    assert "Not checked" not in leaderboard.to_markdown(board(plain))
+
+
 def test_a_row_of_unknown_training_is_marked():
     one = board(*measured("secret", trained_on=None))
     assert "| secret ? |" in leaderboard.to_markdown(one)

@@ -182,9 +182,15 @@ def test_an_interval_holds_its_value(three, variant):
 # ---- names, splits, cells
 
 
-def official(monkeypatch, **patches):
+def official(monkeypatch, folder=None, **patches):
+    """As if the official scenes had so many patches, and files of the sizes in a folder."""
     for name, n in patches.items():
         monkeypatch.setitem(scenes.OFFICIAL, name, n)
+        sizes = {}
+        if folder is not None:
+            sizes = {file.name: file.stat().st_size for file in folder.glob("*.txt")}
+            sizes |= {"tiles": 1, "bytes of a tile": (folder / "patches0000.bmp").stat().st_size}
+        monkeypatch.setitem(scenes.SIZES, name, sizes)
 
 
 def test_only_scenes_of_the_official_size_are_phototour(tmp_path, monkeypatch, caplog):
@@ -194,8 +200,8 @@ def test_only_scenes_of_the_official_size_are_phototour(tmp_path, monkeypatch, c
     with caplog.at_level(logging.WARNING):
         protocol = phototour(data=tmp_path / "Data")
     assert protocol.dataset.name == "phototour-data"
-    assert "liberty has 40 patches, PhotoTour's liberty has 450092" in caplog.text
-    official(monkeypatch, liberty=40)
+    assert "liberty has 40 patches, not 450092" in caplog.text
+    official(monkeypatch, tmp_path / "Data" / "liberty", liberty=40)
     assert phototour(data=tmp_path / "Data").dataset.name == "phototour-data"
     assert phototour(data=tmp_path / "Data" / "liberty").dataset.name == "phototour"
     official(monkeypatch, yosemite_harris=40)
@@ -204,6 +210,32 @@ def test_only_scenes_of_the_official_size_are_phototour(tmp_path, monkeypatch, c
         "phototour",
         "liberty+yosemite_harris",
     )
+
+
+@pytest.mark.parametrize("file", ["info.txt", PAPERS, "interest.txt", "patches0000.bmp"])
+def test_a_stand_in_of_the_right_number_of_patches_is_not_phototour(
+    tmp_path, monkeypatch, caplog, file
+):
+    scene = tmp_path / "Data" / "liberty"
+    made_scene(scene, pairs={PAPERS: made_pairs(np.arange(40) // 2, 100_000)})
+    official(monkeypatch, scene, liberty=40)
+    found = phototour(data=scene.parent).dataset
+    assert (found.name, found.unchecked) == ("phototour", (scenes.UNCHECKED,))
+    with (scene / file).open("ab") as stream:
+        stream.write(b"\n")
+    found = phototour(data=scene.parent).dataset
+    assert (found.name, found.unchecked) == ("phototour-data", ())
+    size = (scene / file).stat().st_size
+    assert f"{scene / file} has {size} bytes, not {size - 1}" in caplog.text
+
+
+def test_a_file_that_no_protocol_asks_for_may_be_missing(tmp_path, monkeypatch):
+    scene = tmp_path / "liberty"
+    made_scene(scene, pairs={PAPERS: made_pairs(np.arange(40) // 2, 100_000)})
+    (scene / "sim.txt").write_text("0\n")
+    official(monkeypatch, scene, liberty=40)
+    (scene / "sim.txt").unlink()
+    assert phototour(data=scene).dataset.name == "phototour"
 
 
 def test_a_set_can_say_its_name(three):
@@ -247,8 +279,8 @@ def test_a_linked_scene_has_the_name_of_its_link(tmp_path):
 
 
 def test_the_official_size_is_that_of_the_name_of_the_link(tmp_path, monkeypatch):
-    official(monkeypatch, liberty=40)
     made_scene(tmp_path / "elsewhere" / "liberty")
+    official(monkeypatch, tmp_path / "elsewhere" / "liberty", liberty=40)
     (tmp_path / "set").mkdir()
     link = tmp_path / "set" / "town"
     link.symlink_to(tmp_path / "elsewhere" / "liberty")

@@ -14,7 +14,7 @@ from harness.contracts import check_protocol
 from harness.distances import HAMMING, L2
 from harness.metrics import average_precision, rank
 from protocols.romepatches import retrieval, sample
-from protocols.romepatches.reader import open_set
+from protocols.romepatches.reader import UNCHECKED, open_set
 
 QUERIES, MATCHES, SIDE = 7, 4, 16
 N = QUERIES * (1 + MATCHES)
@@ -165,13 +165,15 @@ def test_other_labels_are_another_truth(folder, tmp_path):
     assert other.truth != first.truth
 
 
-def test_only_a_set_of_the_published_size_bears_its_name(folder):
-    assert open_set(written(folder)).dataset.name == "romepatches-rome"
+def test_only_a_set_of_the_published_size_bears_its_name(folder, caplog):
+    small = open_set(written(folder)).dataset
+    assert (small.name, small.unchecked) == ("romepatches-rome", ())
+    assert "test has 7 queries of 4 matches each" in caplog.text
     for half in ("train", "test"):
         points = np.arange(1000)
         write(folder, half, np.zeros((10000, 51, 51), np.uint8), points, np.repeat(points, 9))
     dataset = open_set(folder).dataset
-    assert dataset.name == "romepatches"
+    assert (dataset.name, dataset.unchecked) == ("romepatches", (UNCHECKED,))
     assert dataset.sources == {"romepatches/train", "romepatches/test"}
 
 

@@ -24,7 +24,7 @@ from harness import folders, parallel
 from harness.registry import unknown
 from protocols import naming
 from protocols.colmap import keypoints as colmap
-from protocols.eth import keypoints, truth
+from protocols.eth import fit, keypoints, truth
 from protocols.eth.files import read_points
 from protocols.images import grey, photographs
 from protocols.images.affine import AffineFrames, must_lie_on
@@ -96,7 +96,7 @@ def open_scenes(root: Path, split: str | None, source: str | None) -> Opened:
     Raises:
         FileNotFoundError: if there is no scene, or it lacks what is wanted.
         LookupError: if a scene of the split is not there.
-        ValueError: if a file of a scene is damaged.
+        ValueError: if a file of a scene is damaged, or known cameras do not fit the images.
     """
     if source not in (None, *SOURCES):
         raise ValueError(f"keypoints may be {', '.join(SOURCES)}, not {source!r}")
@@ -180,7 +180,10 @@ def _open(folder: Path, name: str, source: str) -> Scene:
                     f" {POINTS}/{file}.bin again, or move {POINTS} away"
                 )
     known = folder / truth.FOLDER
-    cameras = [truth.file_of(known, file) for file in names] if known.is_dir() else []
+    camera_files = [truth.file_of(known, file) for file in names] if known.is_dir() else []
+    cameras = truth.read(known, names) if known.is_dir() else None
+    if cameras is not None:
+        fit.check(images, names, cameras)
     return Scene(
         name=name,
         images=images,
@@ -188,9 +191,9 @@ def _open(folder: Path, name: str, source: str) -> Scene:
         sha256=tuple(sha256),
         frames=frames,
         points=points,
-        cameras=truth.read(known, names) if known.is_dir() else None,
+        cameras=cameras,
         database=database if database.is_file() else None,
-        evidence=_hash([database, colmap.log_of(database), *sorted(cameras)]),
+        evidence=_hash([database, colmap.log_of(database), *sorted(camera_files)]),
     )
 
 
