@@ -15,7 +15,7 @@ from jaxtyping import Float64
 
 from harness import parallel
 from protocols.eth.truth import FOLDER, Cameras
-from protocols.images.sequences import read_grey
+from protocols.images.grey import read_grey
 
 SIDE = 800  # pixels of the longer side of an image in which keypoints are detected
 RATIO = 0.8  # of distances to the nearest and the second, Lowe (2004)
@@ -70,8 +70,8 @@ def check(images: Path, names: Sequence[str], known: Cameras) -> None:
     )
     raise ValueError(
         f"{images.parent / FOLDER}: the cameras of {len(bad)} of {len(names)} images,"
-        f" {names[bad[0]]}{' and others' * (len(bad) > 1)}, do not fit the images: of their matches only"
-        f" {_share(judged, known) or 0.0:.0%} lie on the epipolar lines; {cause}; or move {FOLDER}"
+        f" {names[bad[0]]}{' and others' * (len(bad) > 1)}, do not fit the images: of their"
+        f" matches only {_share(judged, known) or 0.0:.0%} lie on the epipolar lines; {cause}; or move {FOLDER}"
         " away to go without known cameras"
     )
 
