@@ -93,9 +93,12 @@ def to_int8(model: onnx.ModelProto, patches: Patches) -> onnx.ModelProto:
     if len(layers) < 2:
         raise ValueError(f"int8 is for all layers but the first, and the graph has {len(layers)}")
     with tempfile.TemporaryDirectory() as folder, quietly():
-        file = Path(folder, "int8.onnx")
+        # From a file: a model in memory would be scattered into files named by a clock and the
+        # network card, for which a socket is opened.
+        whole, file = Path(folder, "fp32.onnx"), Path(folder, "int8.onnx")
+        onnx.save(model, whole)
         quantize_static(
-            model,
+            str(whole),
             str(file),
             Batches(),
             per_channel=True,

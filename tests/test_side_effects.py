@@ -15,13 +15,20 @@ from harness import Descriptor
 from harness.distances import L2
 
 class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.a, self.b = torch.nn.Conv2d(1, 4, 3), torch.nn.Conv2d(4, 8, 3)
+
     def forward(self, patches):
-        x = patches.float().mean((1, 2)) / 255
-        return torch.stack([x, 1 - x], 1)
+        return self.b(self.a(patches[:, None].float() / 255).relu()).mean((2, 3))
 
 def net():
-    describe = lambda patches: Net()(torch.from_numpy(patches.copy())).numpy()
-    return Descriptor("net", describe, L2, 2, network=Net)
+    def describe(patches):
+        with torch.inference_mode():
+            return Net()(torch.from_numpy(patches.copy())).numpy()
+
+    return Descriptor("net", describe, L2, 8, network=Net)
 """,
     "eval": """
 import numpy as np
@@ -39,7 +46,20 @@ COMMANDS = {
         {"results"},
     ),
     "check": (["check", "--model", "adasample"], set()),
-    "export": (["export", "--model", "own.py:net", "--out", "net.onnx"], {"net.onnx"}),
+    "export": (
+        [
+            "export",
+            "--model",
+            "own.py:net",
+            "--out",
+            "net.onnx",
+            "--precision",
+            "int8",
+            "--protocol",
+            "hpatches/matching",
+        ],
+        {"net.onnx"},
+    ),
 }
 
 
