@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
+from harness import atomic
+
 PIECE = 1 << 18
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
 LONGEST = 1000  # letters of a member's name, folders included
@@ -127,7 +129,7 @@ def _write(members: Members, folder: Path, packed: int, limits: Limits) -> dict[
             raise Refused(f"it holds {name!r} twice, or names that this disk can't tell apart")
         digest = hashlib.sha256()
         done = 0
-        with target.open("xb") as out:
+        with atomic.naming(target), target.open("xb") as out:
             while piece := stream.read(PIECE):
                 done += len(piece)
                 left -= len(piece)

@@ -227,7 +227,7 @@ def _write(
             copy.url,
         )
     done = begin
-    with part.open("ab" if begin else "wb") as stream:
+    with atomic.naming(part), part.open("ab" if begin else "wb") as stream:
         while piece:
             done += len(piece)
             if done > (MOST if total is None else total):

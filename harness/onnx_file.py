@@ -32,21 +32,27 @@ CUDA_OPTIONS = {"use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC"}
 NATURAL = {"tensor(float)": L2, "tensor(uint8)": HAMMING}  # where the metadata name no distance
 
 
-def open_model(file: Path, *, device: str) -> Descriptor:
+def open_model(file: Path, *, device: str, contents: bytes | None = None) -> Descriptor:
     """The descriptor in an ONNX file, on "cpu", on "cuda", or "auto": on CUDA where that works.
 
     Of the metadata it reads name (else the stem of the file; "onnx:" goes before it), distance
     (else l2, or hamming for uint8 vectors), dim, trained_on (names divided by commas, or a JSON
     list, [] for a model that is not trained) and licence.
 
+    Args:
+        file: the file; where its contents are given, a name for messages.
+        device: "cpu", "cuda" or "auto".
+        contents: of the file, if they were read already.
+
     Raises:
         FileNotFoundError: if there is no such file.
         ValueError: if it is no ONNX graph from patches as they are to vectors; says what to mend.
         RuntimeError: if CUDA is asked for and ONNX Runtime would compute elsewhere.
     """
-    if not file.is_file():
-        raise FileNotFoundError(f"no ONNX file {file}")
-    contents = file.read_bytes()
+    if contents is None:
+        if not file.is_file():
+            raise FileNotFoundError(f"no ONNX file {file}")
+        contents = file.read_bytes()
     _refuse_weights_elsewhere(contents, file)
     session = _session(contents, file, device)
     said: Mapping[str, str] = session.get_modelmeta().custom_metadata_map

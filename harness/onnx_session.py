@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from harness import home, onnx_check, onnx_export, onnx_file, plugins, registry, session
-from harness.cache import VectorCache
+from harness import cache as caches
+from harness import onnx_check, onnx_export, onnx_file, plugins, registry, session
 from harness.evaluate import evaluate
 from harness.settings import Options
 from harness.types import Dataset, Descriptor, Patches, Protocol
@@ -104,7 +104,7 @@ def _print_values(model: Descriptor, file: Descriptor, dataset: Dataset) -> None
 
 
 def _print_scores(model: Descriptor, file: Descriptor, protocols: Sequence[Protocol]) -> None:
-    cache = VectorCache(home.cache("vectors"))
+    cache = caches.kept("vectors")
     found = []
     for one in (model, file):
         with session.progress(one.name, len(protocols[0].dataset)) as advance:

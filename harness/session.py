@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from harness import atomic, contracts, errors, home, plugins, registry, results
-from harness.cache import VectorCache
+from harness import atomic, contracts, errors, plugins, registry, results
+from harness import cache as caches
 from harness.evaluate import BATCH, Model, describe, export_vectors
 from harness.evaluate import evaluate as run
 from harness.report import cross_scene, leaderboard
@@ -49,7 +49,7 @@ def evaluate(
     protocols = make_protocols(names, given)
     for model, protocol in product(loaded, protocols):
         results.must_be_free(folder, model, protocol)
-    cache = VectorCache(home.cache("vectors"))
+    cache = caches.kept("vectors")
     records: list[Record] = []
     for model in loaded:
         begun = time.perf_counter()
@@ -92,7 +92,7 @@ def export(
             model,
             dataset,
             unfinished,
-            cache=VectorCache(home.cache("vectors")),
+            cache=caches.kept("vectors"),
             batch_size=batch_size or BATCH,
             progress=advance,
         )
@@ -119,7 +119,7 @@ def show(
     what = f"picture {name}"
     with errors.naming(what):
         picture: Picture = maker(*of, **accepted(maker, _with_data(given), what))
-    cache, batch = VectorCache(home.cache("vectors")), batch_size or BATCH
+    cache, batch = caches.kept("vectors"), batch_size or BATCH
     with (
         errors.naming(f"{model.name} on {what}"),
         progress(f"{model.name}: patches described", len(picture.dataset)) as advance,

@@ -5,8 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from disks import no_locks, read_only, small_disk
 
 from harness.cli import main
+
+__all__ = ["no_locks", "read_only", "small_disk"]
 
 
 @pytest.fixture(scope="session")

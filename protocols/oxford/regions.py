@@ -15,8 +15,8 @@ from zipfile import BadZipFile
 import numpy as np
 from jaxtyping import Float64
 
-from harness import home, registry
-from harness.cache import VectorCache
+from harness import cache as caches
+from harness import registry
 from protocols.images.affine import AffineFrames
 from protocols.images.harris_affine import harris_affine, oriented
 from protocols.images.sequences import ENDINGS, OTHER_ENDINGS, read_grey
@@ -33,12 +33,12 @@ def code() -> str:
 
 def detected(image: Path, sha256: str, most: int) -> AffineFrames:
     """The strongest Harris-Affine regions of an image; kept in the cache, by its contents."""
-    kept = VectorCache(home.cache("regions"))
+    kept = caches.kept("regions")
     origin = {"image": sha256, "most": str(most), "code": code()}
-    rows = kept.read(origin)
+    rows = kept.read_array(origin)
     if rows is None:
         rows = table(harris_affine(read_grey(image), most))
-        kept.write(origin, rows)
+        kept.write_array(origin, rows)
     return _frames(rows)
 
 
