@@ -78,7 +78,7 @@ class Cache:
 
         return _once(self._file(self.root, origin), lambda: self.read(origin), made)
 
-    def file(self, origin: Origin, write: Callable[[IO[bytes]], object]) -> Path:
+    def file(self, origin: Origin, write: Callable[[io.RawIOBase], object]) -> Path:
         """The file of an entry, to be mapped into memory; written where there is none, as `get`.
 
         The checksum, which is compared here, follows its contents.
@@ -186,11 +186,11 @@ class _Summed(io.RawIOBase):
         return self.stream.write(piece)
 
 
-def _write(file: Path, write: Callable[[IO[bytes]], object]) -> None:
+def _write(file: Path, write: Callable[[io.RawIOBase], object]) -> None:
     # Not synced: what a power cut damages is seen by its checksum and made again.
     with atomic.writing(file, sync=False) as stream:
         summed = _Summed(stream, _seed(file))
-        write(summed)  # type: ignore[arg-type]  # nothing but its `write` is called
+        write(summed)
         stream.write(_end(summed.crc))
 
 

@@ -18,8 +18,11 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import TypeVar
 
+from rich import progress as rich
+
 from harness import atomic, web
 from harness.copies import HEAD, PAGE, PIECE, Copy, Refused, check, digest, impostor
+from harness.progress import Bar
 from harness.web import Answer, Interrupted, Unreachable
 
 TRIES = 3  # connections in a row that bring no new byte, before a mirror is given up
@@ -92,10 +95,7 @@ def fetch(
 
 @contextmanager
 def bar(what: str) -> Iterator[Progress]:
-    """A progress bar for bytes on stderr, if that is a terminal."""
-    from rich import progress as rich
-    from rich.console import Console
-
+    """A progress bar for bytes on stderr, or lines where that is no terminal."""
     columns = (
         rich.TextColumn("{task.description}"),
         rich.BarColumn(),
@@ -103,12 +103,14 @@ def bar(what: str) -> Iterator[Progress]:
         rich.TransferSpeedColumn(),
         rich.TimeRemainingColumn(),
     )
-    console = Console(stderr=True)
-    with rich.Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as shown:
+    with Bar(*columns, line=_line) as shown:
         task = shown.add_task(what, total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+def _line(task: rich.Task) -> str:
+    total = f" of {_mib(task.total)}" if task.total else ""
+    return f"{task.description}: {_mib(task.completed)}{total}"
 
 
 def _key(copy: Copy) -> str:
@@ -287,5 +289,5 @@ def _size(file: Path) -> int:
     return file.stat().st_size if file.exists() else 0
 
 
-def _mib(size: int) -> str:
+def _mib(size: float) -> str:
     return f"{size / 2**20:.1f} MiB"

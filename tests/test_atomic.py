@@ -120,7 +120,7 @@ def test_a_second_maker_of_a_folder_is_refused_at_once_and_harms_nothing(tmp_pat
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "now\n"
         begun = time.monotonic()
-        with pytest.raises(BlockingIOError, match="another process is making .*out: wait for it"):
+        with pytest.raises(BlockingIOError, match=r"another process is making .*out: wait for it"):
             filled(tmp_path / "out")
         assert time.monotonic() - begun < 5
         assert (tmp_path / ".out.unfinished/half").read_text() == "half"
@@ -185,7 +185,7 @@ def test_a_full_disk_is_told_with_the_file_and_leaves_the_older_one(small_disk):
     file = small_disk / "note.txt"
     atomic.write_text(file, "older")
     fill_disk(small_disk, 4096)
-    with pytest.raises(OSError, match="No space left on device.*note.txt"):
+    with pytest.raises(OSError, match=r"No space left on device.*note.txt"):
         atomic.write_text(file, "newer" * 9999)
     assert file.read_text() == "older"
     assert sorted(one.name for one in small_disk.iterdir()) == ["filler", "note.txt"]
@@ -193,7 +193,7 @@ def test_a_full_disk_is_told_with_the_file_and_leaves_the_older_one(small_disk):
 
 def test_a_disk_that_is_full_at_the_very_last_byte_leaves_no_file(small_disk):
     fill_disk(small_disk, 8192)
-    with pytest.raises(OSError, match="No space left on device.*new.bin"):
+    with pytest.raises(OSError, match=r"No space left on device.*new.bin"):
         with atomic.writing(small_disk / "new.bin") as stream:
             stream.write(bytes(8193))  # the last byte is written when the buffer is flushed
     assert [one.name for one in small_disk.iterdir()] == ["filler"]
@@ -210,5 +210,5 @@ def test_a_full_disk_leaves_no_part_of_a_folder(small_disk):
 
 def test_a_full_disk_is_found_before_any_work(small_disk):
     fill_disk(small_disk, 0)
-    with pytest.raises(OSError, match="can't be made: .*No space left on device"):
+    with pytest.raises(OSError, match=r"can't be made: .*No space left on device"):
         atomic.must_be_free(small_disk / "out")

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from harness import home
+from harness.cache import fingerprint
 from protocols.hpatches import sample as hpatches
 from protocols.oxford import sample as oxford
 from protocols.phototour import sample as phototour
 from protocols.romepatches import sample as romepatches
-from harness.cache import fingerprint
 from protocols.samples import kept, photograph
 
 SAMPLES = {

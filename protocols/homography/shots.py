@@ -1,10 +1,9 @@
 """The patches of one image, kept in a file until the whole set is written."""
 
-import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import BytesIO, RawIOBase
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from jaxtyping import Float64, UInt8
@@ -99,7 +98,7 @@ def shot(
         UselessImageError: if the image can't be read, or has no points.
     """
 
-    def write(stream: IO[bytes]) -> None:
+    def write(stream: RawIOBase) -> None:
         try:
             grey = read_grey(file)
         except ValueError as error:
@@ -123,7 +122,7 @@ def _contents(made: Made) -> bytes:
     compared[:, 0] = correlation(patches[:, 0], patches[:, 1])
     if len(patches) > 1:
         compared[1:, 1] = correlation(patches[1:, 0], patches[:-1, 1])
-    stream = io.BytesIO()
+    stream = BytesIO()
     np.savez(
         stream,
         squares=np.stack(list(vars(made.squares).values())),

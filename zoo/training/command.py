@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-import logging
 import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -14,10 +12,11 @@ from statistics import median
 
 import torch
 import torch.distributed as dist
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
-from harness import Dataset, atomic, onnx_export, training_sets
+from harness import Dataset, atomic, locks, onnx_export, training_sets
+from harness.progress import Bar
+from harness.stopping import after_this_step
 from harness.types import Patches
 from zoo import card as cards
 from zoo import trained
@@ -33,9 +32,7 @@ from zoo.training.recipe import Recipe
 from zoo.training.together import number
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-RECIPE, WEIGHTS = "recipe.json", "weights.safetensors"
-
-log = logging.getLogger(__name__)
+RECIPE, WEIGHTS, LOCK = "recipe.json", "weights.safetensors", ".lock"
 
 
 def train(
@@ -69,12 +66,13 @@ def train(
         )
     out = out or Path("trained", recipe.name)
     keep_freed()
-    with _processes(device) as place:
+    with _processes(device) as place, _claimed(out, resume=resume):
         parts = [training_sets.open_set(one) for one in recipe.data]
         kind = precision_of(precision, place)
-        _claim(out, recipe, resume=resume)
         with _bar() as bar:
             run = _prepared(recipe, training_sets.joined(parts), place, kind, bar)
+            if number() == 0 and not resume:
+                atomic.write_text(out / RECIPE, recipe.model_dump_json(indent=1) + "\n")
             last = _trained(run, out, bar, resume=resume, tensorboard=tensorboard)
         if last is None:
             raise KeyboardInterrupt
@@ -83,16 +81,30 @@ def train(
     return out
 
 
-def _claim(out: Path, recipe: Recipe, *, resume: bool) -> None:
-    """Make the folder of a training, or find that it holds this very one."""
-    if not resume and any((out / one).is_file() for one in (state.FILE, WEIGHTS)):
-        raise FileExistsError(
-            f"{out} holds a training already: go on with it by --resume, or choose another --out"
-        )
-    if number() == 0:
-        out.mkdir(parents=True, exist_ok=True)
-        if not resume:
-            atomic.write_text(out / RECIPE, recipe.model_dump_json(indent=1) + "\n")
+@contextmanager
+def _claimed(out: Path, *, resume: bool) -> Iterator[None]:
+    """Hold the folder of a training while the block runs; if nothing comes of it, it is not left.
+
+    Raises:
+        BlockingIOError: if another process trains in it.
+        FileExistsError: if there is a training in it, and it is not resumed.
+        FileNotFoundError: if there is none, and it is to be resumed.
+        OSError: if it can't be written to.
+    """
+    if number() != 0:  # the first of several processes holds it for all
+        yield
+        return
+    atomic.must_be_writable(out, f"a training can't be kept in {out}", "choose another --out")
+    busy = f"another process trains in {out}: wait for it, or choose another --out"
+    with atomic.making(out), locks.alone(out / LOCK, busy=busy):
+        if resume:
+            state.must_be_in(out)
+        elif any((out / one).is_file() for one in (state.FILE, WEIGHTS)):
+            raise FileExistsError(
+                f"{out} holds a training already: go on with it by --resume, or choose another"
+                " --out"
+            )
+        yield
 
 
 @contextmanager
@@ -130,7 +142,7 @@ def precision_of(asked: str, device: torch.device) -> torch.dtype:
 
 
 def _prepared(
-    recipe: Recipe, dataset: Dataset, device: torch.device, precision: torch.dtype, bar: Progress
+    recipe: Recipe, dataset: Dataset, device: torch.device, precision: torch.dtype, bar: Bar
 ) -> Run:
     task = bar.add_task("reading patches", total=len(dataset))
 
@@ -149,14 +161,14 @@ def _prepared(
     return run
 
 
-def _trained(run: Run, out: Path, bar: Progress, *, resume: bool, tensorboard: bool) -> Seen | None:
+def _trained(run: Run, out: Path, bar: Bar, *, resume: bool, tensorboard: bool) -> Seen | None:
     """Run all steps, told of as they are done; None where the user stopped it before the end."""
     steps = run.recipe.steps
     task = bar.add_task(run.recipe.name, total=steps)
     write: Callable[[Seen], None] | None = None
     fpr95: float | None = None
     seen: Seen | None = None
-    with _interruptible() as stop:
+    with after_this_step() as stop:
         for seen in run_steps(run, out, resume=resume, stop=stop):
             if number() != 0 or (seen.loss is None and _is_told(out, seen.step)):
                 continue
@@ -183,34 +195,13 @@ def _line(name: str, seen: Seen, fpr95: float | None, speed: float) -> str:
     return f"{name}  step {seen.step}{loss}{held_out}{patches}"
 
 
-@contextmanager
-def _interruptible() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and a polite kill end the training after the step in hand; a second one at once."""
-    asked: list[int] = []
-
-    def ask(sign: int, frame: object) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(sign)
-        log.info("stopping after this step")
-
-    before = {sign: signal.signal(sign, ask) for sign in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for sign, handler in before.items():
-            signal.signal(sign, handler)
-
-
-def _bar() -> Progress:
-    return Progress(
+def _bar() -> Bar:
+    return Bar(
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.completed:.0f}/{task.total:.0f}"),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=number() != 0,
+        silent=number() != 0,
     )
 
 

@@ -5,17 +5,18 @@ generator to keep, and the batch of the next step can be made while this one is 
 """
 
 import hashlib
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import UInt8
+from jaxtyping import Int, UInt8
 from torch import nn
 
 from harness import Dataset
@@ -29,6 +30,8 @@ from zoo.training.groups import Groups
 from zoo.training.method import Batch, Method, Sampler
 from zoo.training.recipe import Recipe, make
 from zoo.training.together import add_gradients, number, together
+
+log = logging.getLogger(__name__)
 
 VALIDATIONS = 10  # at the ends of epochs, in a whole training, and one before it
 
@@ -83,6 +86,7 @@ def prepare(
     must_fit(recipe, network, method)
     home = photograph(dataset)
     split = held_out.split(dataset.point, home, recipe.held_out, recipe.seed)
+    split = replace(split, train=with_pairs(dataset.point, split.train))
     groups = Groups.of(dataset.point, dataset.image, split.train)
     sampler = method.sampler(groups, recipe.seed)
     method.study(patches, groups)
@@ -99,6 +103,24 @@ def prepare(
         device,
         precision,
     )
+
+
+def with_pairs(
+    point: Int[np.ndarray, " n"], rows: Int[np.ndarray, " rows"]
+) -> Int[np.ndarray, " some"]:
+    """Those rows whose point has another one among them; how many others there are is logged.
+
+    A point with one patch gives no matching pair, and no method can train on it.
+    """
+    _, of_row, size = np.unique(point[rows], return_inverse=True, return_counts=True)
+    alone = int(np.count_nonzero(size == 1))
+    if alone and number() == 0:
+        log.warning(
+            "%d of %d points have one patch and give no matching pair: they are left out",
+            alone,
+            len(size),
+        )
+    return rows[size[of_row] > 1]
 
 
 def must_fit(recipe: Recipe, network: Network, method: Method) -> None:
@@ -165,12 +187,13 @@ def train(
         done = step + 1
         last = done == recipe.steps
         fpr95 = _validated(run) if last or done % validate_after == 0 else None
-        if last or time.monotonic() - kept > keep_every:
+        # Told before the state is kept: a kill in between costs a step, not a line of the log.
+        yield Seen(done, loss, lr, fpr95, len(batch), seconds)
+        stopped = not last and stop()
+        if last or stopped or time.monotonic() - kept > keep_every:
             keep(done)
             kept = time.monotonic()
-        yield Seen(done, loss, lr, fpr95, len(batch), seconds)
-        if not last and stop():
-            keep(done)
+        if stopped:
             return
 
 

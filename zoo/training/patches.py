@@ -1,7 +1,7 @@
 """The patches of a training set at the size that a network takes: on disk, mapped into memory."""
 
 from collections.abc import Callable
-from typing import IO
+from io import RawIOBase
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ def stored(
     The file is found by the contents of the blocks; processes that want the same one wait.
     """
 
-    def write(stream: IO[bytes]) -> None:
+    def write(stream: RawIOBase) -> None:
         header = {"descr": "|u1", "fortran_order": False, "shape": (len(dataset), side, side)}
         np.lib.format.write_array_header_1_0(stream, header)
         for block in dataset.blocks:
