@@ -10,6 +10,7 @@ A row of the table for each command; the script exits with 1 if any was not clea
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -229,7 +230,8 @@ def _kill(
 ) -> tuple[str, bool]:
     """What is wrong with how a run ended that got a signal, and whether it was still running."""
     process = _started(arguments, folder, inputs)
-    time.sleep(after)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(after)
     hit = process.poll() is None
     process.send_signal(sign)
     try:

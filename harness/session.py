@@ -125,6 +125,7 @@ def show(
         raise ValueError(
             f"a picture {name} is of {' '.join(wanted).upper()}, not of {' '.join(of)!r}"
         )
+    atomic.must_be_writable(out.parent if out else Path(), "the picture can't be written")
     model = _one_model("a picture is of one model", models, device)
     what = f"picture {name}"
     with errors.naming(what):

@@ -13,7 +13,6 @@ from hpatches_files import LENGTHS, SPLITS, write_set
 
 from harness import progress, results
 
-
 PAGE = 4096  # bytes that a disk in memory gives at a time
 
 
