@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Literal
 from unicodedata import category
 
+from harness import atomic
 from harness.folders import is_left_behind
 
 PIECE = 1 << 18
@@ -132,7 +133,7 @@ def _write(members: Members, folder: Path, packed: int, limits: Limits) -> dict[
             raise Refused(f"it holds {name!r} twice, or names that this disk can't tell apart")
         digest = hashlib.sha256()
         done = 0
-        with target.open("xb") as out:
+        with atomic.naming(target), target.open("xb") as out:
             while piece := stream.read(PIECE):
                 done += len(piece)
                 left -= len(piece)

@@ -1,16 +1,18 @@
 """harness: evaluate descriptors, make leaderboards, look at what is installed."""
 
+import errno
 import logging
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
-from harness import registry
+from harness import registry, stopping
 from harness.errors import MENDABLE, OutOfMemory
 from harness.escape import say, visible
 
@@ -61,7 +63,7 @@ Settings = Annotated[
 ]
 
 
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it; typer exits with it on Ctrl-C
+INTERRUPTED = 130  # what typer exits with on KeyboardInterrupt
 
 
 class _OneLine(logging.Formatter):
@@ -76,22 +78,27 @@ def main() -> None:
     shown = logging.StreamHandler(sys.stderr)
     shown.setFormatter(_OneLine("harness: %(message)s"))
     logging.basicConfig(handlers=[shown], level=logging.INFO)
-    try:
-        _must_hold_lists_together(sys.argv[1:])
-        app()
-    except MENDABLE as error:
-        if os.environ.get("HARNESS_DEBUG"):
+    with stopping.as_interrupts():
+        try:
+            _must_hold_lists_together(sys.argv[1:])
+            app()
+        except MENDABLE as error:
+            if os.environ.get("HARNESS_DEBUG"):
+                raise
+            if stopping.asked():  # a library makes its own error of an interrupt
+                _end_stopped()
+            print(f"harness: {visible(_message(error))}", file=sys.stderr)
+            sys.exit(2)
+        except SystemExit as stop:
+            if stop.code == INTERRUPTED:
+                _end_stopped()
             raise
-        print(f"harness: {visible(_message(error))}", file=sys.stderr)
-        sys.exit(2)
-    except SystemExit as stop:
-        if stop.code == INTERRUPTED:
-            print(
-                "harness: stopped; run it again: it goes on from what is kept, a training by"
-                " --resume",
-                file=sys.stderr,
-            )
-        raise
+
+
+def _end_stopped() -> NoReturn:
+    told = "stopped; run it again: it goes on from what is kept, a training by --resume"
+    print(f"harness: {told}", file=sys.stderr)
+    sys.exit(stopping.status())
 
 
 @app.command("eval")
@@ -441,7 +448,21 @@ def _message(error: BaseException) -> str:
         return str(OutOfMemory("this command", error))
     if isinstance(error, KeyError) and error.args:
         return str(error.args[0])  # str() would quote it
+    if isinstance(error, OSError) and error.strerror:
+        return _told(error)
     return str(error) or type(error).__name__
+
+
+def _told(error: OSError) -> str:
+    """An error of the system, with its file, and with the variable that moves it elsewhere."""
+    from harness import home
+
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    if error.filename is None:
+        where = f"; files are written to {home.cache()} and {tempfile.gettempdir()}, too"
+        return f"{error.strerror}{where if full else ''}"
+    in_cache = Path(error.filename).is_relative_to(home.cache())
+    return f"{error.filename}: {error.strerror}{f'; {home.REMEDY}' if in_cache else ''}"
 
 
 if __name__ == "__main__":

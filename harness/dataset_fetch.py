@@ -7,12 +7,10 @@ import json
 import logging
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
-from harness import archive, atomic, download, folders, matlab
+from harness import archive, atomic, download, folders, locks, matlab
 from harness.copies import Copy, Refused, check, digest
 from harness.datasets import HERE, INCOMPLETE, LIST, Part, Source, one, root
 from harness.download import Progress
@@ -83,26 +81,22 @@ def _is_here(row: Source, files: Sequence[Path]) -> bool:
 def _alone(name: str) -> Iterator[Path]:
     """A folder to work in, for one process at a time."""
     work = root() / WORK / name.replace("/", "_")
-    try:
+    lock = work.with_name(f"{work.name}.lock")
+    remedy = "set HARNESS_DATA_HOME to a folder of yours"
+    atomic.must_be_writable(root(), f"data sets can't be kept in {root()}", remedy)
+    with ExitStack() as stack:
         work.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OSError(
-            f"data sets can't be kept in {root()} ({error.strerror}): set HARNESS_DATA_HOME to a"
-            " folder of yours"
-        ) from error
-    lock = FileLock(work.with_name(f"{work.name}.lock"))
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        log.info("another process is fetching %s: waiting for it", name)
-        lock.acquire()
-    try:
+        try:
+            stack.enter_context(locks.alone(lock, busy="it is waited for"))
+        except BlockingIOError:
+            log.info("another process is fetching %s: waiting for it", name)
+            stack.enter_context(locks.alone(lock))
         work.mkdir(exist_ok=True)
-        yield work
-    finally:
-        if work.is_dir() and not any(work.iterdir()):
-            work.rmdir()
-        lock.release()
+        try:
+            yield work
+        finally:
+            with suppress(OSError):  # downloads that broke off stay
+                work.rmdir()
 
 
 def _put_together(

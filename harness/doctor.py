@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 
-from harness import home, registry
+from harness import atomic, home, registry
 from harness.errors import FAILURES
 
 PACKAGES = ("numpy", "scipy", "pandas", "torch", "safetensors", "pycolmap", "onnx", "scikit-image")
@@ -86,9 +86,10 @@ def _places() -> Iterator[str]:
     yield f"data: {root or 'HARNESS_DATA is not set: protocols run on samples'}"
     cache = home.cache()
     yield f"cache: {cache}"
-    made = next(place for place in (cache, *cache.absolute().parents) if place.exists())
-    if not (made.is_dir() and os.access(made, os.W_OK)):
-        yield f"! nothing can be kept in {cache}: set HARNESS_CACHE to a folder of yours"
+    try:
+        atomic.must_be_writable(cache, f"nothing can be kept in {cache}", home.REMEDY)
+    except OSError as error:
+        yield f"! {error}"
 
 
 def _datasets() -> Iterator[str]:

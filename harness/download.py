@@ -18,9 +18,12 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import TypeVar
 
+from rich import progress as rich
+
 from harness import atomic, web
 from harness.copies import HEAD, PAGE, PIECE, Copy, Refused, check, digest, impostor
 from harness.escape import visible
+from harness.progress import Bar
 from harness.web import Answer, Interrupted, Unreachable
 
 TRIES = 3  # connections in a row that bring no new byte, before a mirror is given up
@@ -93,10 +96,7 @@ def fetch(
 
 @contextmanager
 def bar(what: str) -> Iterator[Progress]:
-    """A progress bar for bytes on stderr, if that is a terminal."""
-    from rich import progress as rich
-    from rich.console import Console
-
+    """A progress bar for bytes on stderr, or lines where that is no terminal."""
     columns = (
         rich.TextColumn("{task.description}", markup=False),
         rich.BarColumn(),
@@ -104,12 +104,14 @@ def bar(what: str) -> Iterator[Progress]:
         rich.TransferSpeedColumn(),
         rich.TimeRemainingColumn(),
     )
-    console = Console(stderr=True)
-    with rich.Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as shown:
+    with Bar(*columns, line=_line) as shown:
         task = shown.add_task(visible(what), total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+def _line(task: rich.Task) -> str:
+    total = f" of {_mib(task.total)}" if task.total else ""
+    return f"{task.description}: {_mib(task.completed)}{total}"
 
 
 def _key(copy: Copy) -> str:
@@ -228,7 +230,7 @@ def _write(
             copy.url,
         )
     done = begin
-    with part.open("ab" if begin else "wb") as stream:
+    with atomic.naming(part), part.open("ab" if begin else "wb") as stream:
         while piece:
             done += len(piece)
             if done > (MOST if total is None else total):
@@ -288,5 +290,5 @@ def _size(file: Path) -> int:
     return file.stat().st_size if file.exists() else 0
 
 
-def _mib(size: int) -> str:
+def _mib(size: float) -> str:
     return f"{size / 2**20:.1f} MiB"

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from harness import data_names, vector_folder
-from harness.cache import VectorCache
+from harness.cache import Cache
 from harness.distances import ANGLE, HAMMING
 from harness.errors import FAILURES, OutOfMemory
 from harness.results import Record, record, refused, unknown_in_training
@@ -44,7 +44,7 @@ def evaluate(
     model: Model,
     protocols: Iterable[Protocol],
     *,
-    cache: VectorCache | None = None,
+    cache: Cache | None = None,
     batch_size: int = BATCH,
     progress: Progress = lambda done: None,
 ) -> Iterator[Record]:
@@ -115,7 +115,7 @@ def describe(
     model: Model,
     dataset: Dataset,
     *,
-    cache: VectorCache | None = None,
+    cache: Cache | None = None,
     batch_size: int = BATCH,
     progress: Progress = lambda done: None,
     probe: str | None = None,
@@ -158,7 +158,7 @@ def described_blocks(
     model: Model,
     dataset: Dataset,
     *,
-    cache: VectorCache | None,
+    cache: Cache | None,
     batch_size: int = BATCH,
     probe: str | None = None,
     leave_out: Collection[str] = (),
@@ -173,13 +173,13 @@ def described_blocks(
             yield block, _checked(model, block.name, block.size, model.read(block))
             continue
         origin = of_model | {"block": block.sha256}
-        known = cache.read(origin) if cache else None
+        known = cache.read_array(origin) if cache else None
         if known is not None:
             yield block, _checked(model, block.name, block.size, known)
             continue
         vectors = _described(model, block.name, _patches(block), batch_size)
         if cache:
-            cache.write(origin, vectors)
+            cache.write_array(origin, vectors)
         yield block, vectors
 
 
@@ -219,7 +219,7 @@ def export_vectors(
     dataset: Dataset,
     out: Path,
     *,
-    cache: VectorCache | None = None,
+    cache: Cache | None = None,
     batch_size: int = BATCH,
     progress: Progress = lambda done: None,
 ) -> None:

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import onnx
 import torch
-from filelock import FileLock
 from torch import nn
 
-from harness import atomic, home, onnx_check, onnx_file, onnx_precision
+from harness import atomic, onnx_check, onnx_file, onnx_precision
+from harness import cache as caches
 from harness.code import code_sha256
 from harness.types import Descriptor, Patches
 
@@ -45,6 +45,27 @@ def export(
 ) -> Exported:
     """Write a descriptor's network as an ONNX file, which appears only if it gives its vectors.
 
+    Args:
+        descriptor: one with a network.
+        file: where to write.
+        precision: as in `contents_of`.
+        calibration: as in `contents_of`.
+
+    Raises:
+        ValueError: as `contents_of` does.
+    """
+    atomic.must_be_writable(file.parent, f"{file} can't be written")
+    contents, apart = contents_of(descriptor, precision=precision, calibration=calibration)
+    with atomic.writing(file) as stream:
+        stream.write(contents)
+    return Exported(file, len(contents), apart)
+
+
+def contents_of(
+    descriptor: Descriptor, *, precision: str = "fp32", calibration: Patches | None = None
+) -> tuple[bytes, onnx_check.Apart]:
+    """The ONNX file of a descriptor's network, and how far its vectors are from the network's.
+
     Patches of several sizes, flat and nearly flat ones among them, are described by torch and by
     ONNX Runtime at each level of its optimisation: 0, 1, 2, 7 and 33 at a time. In float32 the
     cosine distance of the two is below 1e-5 everywhere; in other precisions it is only told. The
@@ -53,7 +74,6 @@ def export(
 
     Args:
         descriptor: one with a network.
-        file: where to write.
         precision: of convolutions and linear layers: "fp32", "fp16" or "int8".
         calibration: patches like those to be described, that int8 takes its scales from.
 
@@ -79,10 +99,7 @@ def export(
     onnx.helper.set_model_props(model, _metadata(descriptor, network, precision))
     contents = model.SerializeToString(deterministic=True)
     allowed = onnx_check.rounding(descriptor) if precision == "fp32" else math.inf
-    apart = onnx_check.verify(contents, network, descriptor, allowed=allowed)
-    with atomic.writing(file) as stream:
-        stream.write(contents)
-    return Exported(file, len(contents), apart)
+    return contents, onnx_check.verify(contents, network, descriptor, allowed=allowed)
 
 
 def through_onnx(descriptor: Descriptor, *, device: str = "cpu") -> Descriptor:
@@ -97,7 +114,7 @@ def through_onnx(descriptor: Descriptor, *, device: str = "cpu") -> Descriptor:
 
     Raises:
         RuntimeError: if CUDA is asked for and ONNX Runtime would compute elsewhere.
-        ValueError: as `export` does.
+        ValueError: as `contents_of` does.
     """
     if not (descriptor.weights and descriptor.code):
         raise ValueError(
@@ -108,13 +125,8 @@ def through_onnx(descriptor: Descriptor, *, device: str = "cpu") -> Descriptor:
     both = f"{descriptor.code} {code_sha256(__name__, onnx_file.__name__)}"
     code = hashlib.sha256(both.encode()).hexdigest()
     origin = {**_facts(descriptor), **made_by, "code": code}
-    key = hashlib.sha256(json.dumps(origin, sort_keys=True).encode()).hexdigest()
-    file = home.cache("onnx", f"{key}.onnx")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(file.with_suffix(".lock")):
-        if not file.is_file():
-            export(descriptor, file)
-    opened = onnx_file.open_model(file, device=device)
+    contents = caches.kept("onnx").get(origin, lambda: contents_of(descriptor)[0])
+    opened = onnx_file.open_model(Path(f"{descriptor.name}.onnx"), device=device, contents=contents)
     return replace(
         descriptor,
         describe=opened.describe,

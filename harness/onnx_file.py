@@ -36,19 +36,25 @@ PATIENCE = 120.0  # seconds for one patch: a benchmark of thousands would take d
 NATURAL = {"tensor(float)": L2, "tensor(uint8)": HAMMING}  # where the metadata name no distance
 
 
-def open_model(file: Path, *, device: str) -> Descriptor:
+def open_model(file: Path, *, device: str, contents: bytes | None = None) -> Descriptor:
     """The descriptor in an ONNX file, on "cpu", on "cuda", or "auto": on CUDA where that works.
 
     Of the metadata it reads name (else the stem of the file; "onnx:" goes before it), distance
     (else l2, or hamming for uint8 vectors), dim, trained_on (names divided by commas, or a JSON
     list, [] for a model that is not trained) and licence.
 
+    Args:
+        file: the file; where its contents are given, a name for messages.
+        device: "cpu", "cuda" or "auto".
+        contents: of the file, if they were read already.
+
     Raises:
         FileNotFoundError: if there is no such file.
         ValueError: if it is no ONNX graph from patches as they are to vectors; says what to mend.
         RuntimeError: if CUDA is asked for and ONNX Runtime would compute elsewhere.
     """
-    contents = onnx_contents.read(file)
+    if contents is None:
+        contents = onnx_contents.read(file)
     said = onnx_contents.metadata(onnx_contents.parse(contents, file), file)
     session = _session(contents, file, device)
     distance = _distance(said, session, file)

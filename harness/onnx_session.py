@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from harness import home, onnx_check, onnx_export, onnx_file, plugins, registry, session
-from harness.cache import VectorCache
+from harness import cache as caches
+from harness import onnx_check, onnx_export, onnx_file, plugins, progress, registry, session
 from harness.escape import say
 from harness.evaluate import evaluate
 from harness.settings import Options
@@ -105,10 +105,10 @@ def _print_values(model: Descriptor, file: Descriptor, dataset: Dataset) -> None
 
 
 def _print_scores(model: Descriptor, file: Descriptor, protocols: Sequence[Protocol]) -> None:
-    cache = VectorCache(home.cache("vectors"))
+    cache = caches.kept("vectors")
     found = []
     for one in (model, file):
-        with session.progress(one.name, len(protocols[0].dataset)) as advance:
+        with progress.shown(one.name, len(protocols[0].dataset)) as advance:
             found.append(list(evaluate(one, protocols, cache=cache, progress=advance)))
     for before, after in zip(*found, strict=True):
         headline = before.protocol.headline  # left out where it was trained on what is tested

@@ -2,16 +2,19 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import islice
 from multiprocessing import get_context
+from threading import Thread
 from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
 CORES = min(os.cpu_count() or 1, 16)  # each holds a chunk of distances: memory stays bounded
 ASKED = 2**14  # values at a time
+WATCHED = 0.5  # seconds until a process sees that its parent was killed
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -59,7 +62,7 @@ def each_apart(
     if workers < 2:
         return told(map(function, items))
     # Not forked: of a process with threads, a fork may hang.
-    with ProcessPoolExecutor(workers, get_context("spawn"), _leave_interrupts) as pool:
+    with ProcessPoolExecutor(workers, get_context("spawn"), _follow, (os.getpid(),)) as pool:
         try:
             return told(pool.map(function, items))
         except BaseException:  # an interrupt as well: only what has been begun is finished
@@ -67,6 +70,20 @@ def each_apart(
             raise
 
 
-def _leave_interrupts() -> None:
-    """Ctrl-C is for the process that waits for this one."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _follow(parent: int) -> None:
+    """End with the process that waits for this one, even if that is killed, and not before.
+
+    Ctrl-C and the end of a terminal come to both: what becomes of the work is for the parent to
+    say. SIGTERM is what the pool itself ends a process by.
+    """
+    for name in ("SIGINT", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(WATCHED)
+        os._exit(1)
+
+    if os.name != "nt":  # where a process keeps the number of a parent that has ended
+        Thread(target=watch, daemon=True).start()

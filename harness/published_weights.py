@@ -7,9 +7,7 @@ import logging
 import shutil
 from pathlib import Path
 
-from filelock import FileLock
-
-from harness import download, home, registry, weights
+from harness import atomic, download, home, locks, registry, weights
 from harness.copies import Copy
 from harness.download import Progress
 from harness.weights import Weights
@@ -42,8 +40,9 @@ def fetch(row: Weights, *, progress: Progress = lambda done, total: None) -> Pat
         OSError: if no mirror does; says what each of them gave instead.
     """
     folder = home.cache("weights", ".fetching", row.sha256)
+    atomic.must_be_writable(folder, "weights can't be kept", home.REMEDY)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_suffix(".lock")):
+    with locks.alone(folder.with_suffix(".lock")):
         if not weights.is_stored(row):  # as it is where another process was waited for
             copies = [Copy(url, f"sha256:{row.sha256}", row.size) for url in row.urls]
             download.fetch(

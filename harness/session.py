@@ -8,18 +8,16 @@ import platform
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 
 from rich.console import Console
 from rich.markdown import Markdown
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from harness import atomic, contracts, errors, home, plugins, registry, results
-from harness.cache import VectorCache
+from harness import atomic, contracts, errors, plugins, progress, registry, results
+from harness import cache as caches
 from harness.escape import say, visible
 from harness.evaluate import BATCH, Model, describe, export_vectors
 from harness.evaluate import evaluate as run
@@ -45,27 +43,33 @@ def evaluate(
 ) -> None:
     """Score models on the protocols of a name, keep the records, show them."""
     names = protocol_names(name)
+    trouble = f"records can't be kept in {folder}"
+    atomic.must_be_writable(folder, trouble, "choose another --results")
     loaded = _loaded(models, device)
-    _must_hold_records(folder)
     protocols = make_protocols(names, given)
     for model, protocol in product(loaded, protocols):
         results.must_be_free(folder, model, protocol)
-    cache = VectorCache(home.cache("vectors"))
+    cache = caches.kept("vectors")
     records: list[Record] = []
+    lost: dict[Path, OSError] = {}  # records that can't be kept, to be told behind the scores
     for model in loaded:
         begun = time.perf_counter()
         patches = len(protocols[0].dataset)
         try:
             with (
                 errors.naming(f"{model.name} on {name}"),
-                progress(f"{model.name}: patches described", patches) as advance,
+                progress.shown(f"{model.name}: patches described", patches) as advance,
             ):
                 for record in run(
                     model, protocols, cache=cache, batch_size=batch_size or BATCH, progress=advance
                 ):
                     records.append(record)
-                    file = results.save(folder, record)
-                    results.save_run(file, _run_facts(time.perf_counter() - begun))
+                    file = results.place(folder, record)
+                    try:
+                        results.save(folder, record)
+                        results.save_run(file, _run_facts(time.perf_counter() - begun))
+                    except OSError as error:
+                        lost[file] = error
         except results.TrainedOnAll as error:
             if model is loaded[-1] and not records:
                 raise
@@ -74,6 +78,13 @@ def evaluate(
         _print_json(records)
     else:
         _show(records)
+    if lost:
+        file, why = next(iter(lost.items()))
+        raise OSError(
+            f"{len(lost)} of {len(records)} records can't be kept, the first of them {file}"
+            f" ({why.strerror or why}): make room or choose another --results, and evaluate again;"
+            " vectors that are in the cache are not described again"
+        ) from why
     log.info("records are in %s; `harness leaderboard` makes tables of them", folder)
 
 
@@ -81,22 +92,21 @@ def export(
     models: Sequence[str], name: str, given: Options, out: Path, device: str, batch_size: int | None
 ) -> None:
     """Write the vectors of a protocol's patches in the official CSV form; `out` appears whole."""
-    atomic.must_be_free(out)
-    model = _one_model("vectors of one model are written at a time", models, device)
-    dataset = make_protocols(protocol_names(name)[:1], given)[0].dataset
-    with (
-        errors.naming(f"{model.name} on {name}"),
-        atomic.placing(out) as unfinished,
-        progress(f"{model.name}: patches described", len(dataset)) as advance,
-    ):
-        export_vectors(
-            model,
-            dataset,
-            unfinished,
-            cache=VectorCache(home.cache("vectors")),
-            batch_size=batch_size or BATCH,
-            progress=advance,
-        )
+    with atomic.placing(out) as unfinished:
+        model = _one_model("vectors of one model are written at a time", models, device)
+        dataset = make_protocols(protocol_names(name)[:1], given)[0].dataset
+        with (
+            errors.naming(f"{model.name} on {name}"),
+            progress.shown(f"{model.name}: patches described", len(dataset)) as advance,
+        ):
+            export_vectors(
+                model,
+                dataset,
+                unfinished,
+                cache=caches.kept("vectors"),
+                batch_size=batch_size or BATCH,
+                progress=advance,
+            )
     log.info("vectors are in %s", out)
 
 
@@ -116,14 +126,15 @@ def show(
         raise ValueError(
             f"a picture {name} is of {' '.join(wanted).upper()}, not of {' '.join(of)!r}"
         )
+    atomic.must_be_writable(out.parent if out else Path(), "the picture can't be written")
     model = _one_model("a picture is of one model", models, device)
     what = f"picture {name}"
     with errors.naming(what):
         picture: Picture = maker(*of, **accepted(maker, _with_data(given), what))
-    cache, batch = VectorCache(home.cache("vectors")), batch_size or BATCH
+    cache, batch = caches.kept("vectors"), batch_size or BATCH
     with (
         errors.naming(f"{model.name} on {what}"),
-        progress(f"{model.name}: patches described", len(picture.dataset)) as advance,
+        progress.shown(f"{model.name}: patches described", len(picture.dataset)) as advance,
     ):
         described = describe(
             model, picture.dataset, cache=cache, batch_size=batch, progress=advance
@@ -170,7 +181,7 @@ def build(form: str, images: Path, out: Path, given: Options) -> None:
     """Make a benchmark out of images and print what became of their keypoints."""
     maker = registry.load("builders", form)
     what = f"builder {form}"
-    with errors.naming(what), _bar() as bar:
+    with errors.naming(what), progress.bar() as bar:
         wanted = accepted(maker, given, what)
         task = bar.add_task(visible(f"{form}: done"), total=None)
 
@@ -230,7 +241,7 @@ def _with_data(given: Options) -> Options:
 def _made(name: str, given: Options) -> Protocol:
     maker = registry.load("protocols", name)
     what = f"protocol {name}"
-    with errors.naming(what):
+    with errors.naming(what), progress.shown(f"opening {what}"):
         protocol: Protocol = maker(**accepted(maker, given, what))
     return protocol
 
@@ -272,35 +283,6 @@ def _named(spec: str, device: str) -> list[tuple[str, Model]]:
                 raise
             log.warning("passed over: %s", error)
     return found
-
-
-def _must_hold_records(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OSError(
-            f"records can't be kept in {folder} ({error.strerror}): choose another --results"
-        ) from error
-
-
-@contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr, to be told how much more is done."""
-    with _bar() as bar:
-        task = bar.add_task(visible(what), total=total)
-        yield lambda done: bar.advance(task, done)
-
-
-def _bar() -> Progress:
-    """A bar on stderr with the time that is left."""
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
 
 
 def _print_json(records: Sequence[Record]) -> None:

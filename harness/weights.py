@@ -6,19 +6,21 @@ Nothing is downloaded here.
 """
 
 import hashlib
+import logging
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filelock import FileLock
-
-from harness import atomic, home
+from harness import atomic, home, locks
 from harness.copies import Copy, Refused, check, digest
 
 if TYPE_CHECKING:
     import torch
+
+log = logging.getLogger(__name__)
 
 Tensors = dict[str, "torch.Tensor"]
 """Parameters by name, as the authors' code names them."""
@@ -62,6 +64,7 @@ def add(file: Path, rows: Iterable[Weights]) -> Weights:
     """
     if not file.is_file():
         raise FileNotFoundError(f"no file {file}: give the path of a downloaded weights file")
+    atomic.must_be_writable(home.cache("weights"), "weights can't be kept", home.REMEDY)
     row = _identify(file, list(rows))
     _store(file, row)
     return row
@@ -70,15 +73,16 @@ def add(file: Path, rows: Iterable[Weights]) -> Weights:
 def path(row: Weights) -> Path:
     """The stored safetensors of a row; a file in the folder HARNESS_WEIGHTS is added first.
 
+    Where nothing can be kept in the cache, it is added to a folder of this process.
+
     Raises:
         NotHere: if it is in neither; says where to get it and what to do with it.
         ValueError: if HARNESS_WEIGHTS holds another file of this name.
     """
-    if is_stored(row):
-        return _place(row)
+    if stored := _stored(row):
+        return stored
     if brought := _brought(row):
-        add(brought, [row])
-        return _place(row)
+        return _store(brought, _identify(brought, [row]))
     raise NotHere(
         f"{row.name} needs {row.described}, which is neither in the store"
         f" nor in the folder HARNESS_WEIGHTS ({os.environ.get('HARNESS_WEIGHTS') or 'not set'});"
@@ -93,7 +97,7 @@ def is_here(row: Weights) -> bool:
 
 def is_stored(row: Weights) -> bool:
     """Whether the store has it; a file in HARNESS_WEIGHTS does not count."""
-    return _place(row).is_file() and _note(_place(row)).is_file()
+    return _stored(row) is not None
 
 
 def load(row: Weights) -> Tensors:
@@ -101,18 +105,10 @@ def load(row: Weights) -> Tensors:
 
     Raises:
         NotHere: as `path` does.
-        ValueError: if the stored file is not as it was written.
     """
     import safetensors.torch
 
-    stored = path(row)
-    contents = stored.read_bytes()
-    if hashlib.sha256(contents).hexdigest() != _note(stored).read_text():
-        raise ValueError(
-            f"{stored}, the stored {row.name}, is damaged: its sha256 is not the one in"
-            f" {_note(stored).name} beside it; delete it and run: harness weights add {row.file}"
-        )
-    return safetensors.torch.load(contents)
+    return safetensors.torch.load(path(row).read_bytes())
 
 
 def tensors(checkpoint: Path) -> Tensors:
@@ -150,8 +146,23 @@ def tensors(checkpoint: Path) -> Tensors:
 _WANTED = 'wanted a dict of tensors, or one under the key "state_dict"'
 
 
-def _place(row: Weights) -> Path:
-    return home.cache("weights", f"{row.sha256}.safetensors")
+def _stored(row: Weights) -> Path | None:
+    """The file of a row in the store, if it is there and whole; a damaged one is dropped."""
+    for stored in home.places("weights", f"{row.sha256}.safetensors"):
+        if not (stored.is_file() and _note(stored).is_file()):
+            continue
+        if digest(stored) == _note(stored).read_text("utf-8", "replace"):
+            return stored
+        log.warning(
+            "%s, the stored %s, is damaged, its sha256 is not the one in %s beside it: it is"
+            " dropped",
+            stored,
+            row.name,
+            _note(stored).name,
+        )
+        with suppress(OSError):
+            stored.unlink()
+    return None
 
 
 def _note(stored: Path) -> Path:
@@ -183,25 +194,23 @@ def _identify(file: Path, rows: list[Weights]) -> Weights:
     raise ValueError(f"{file} is refused: {reason}; {wanted}")
 
 
-def _store(file: Path, row: Weights) -> None:
+def _store(file: Path, row: Weights) -> Path:
     import safetensors.torch
 
     metadata = {"source": row.name, "file": row.file, "sha256": row.sha256, "licence": row.licence}
-    stored = _place(row)
+    stored = home.place("weights", f"{row.sha256}.safetensors")
     stored.parent.mkdir(parents=True, exist_ok=True)
     # Keys of metadata come in any order: of two processes, one's note would not be the other's.
-    with FileLock(stored.with_suffix(".lock")):
-        if is_stored(row) and _fits(stored):
-            return
+    with locks.alone(stored.with_suffix(".lock")):
+        if found := _stored(row):
+            return found
         contents = safetensors.torch.save(tensors(file), metadata)
+        # The note goes first: a kill in between leaves a file that is no entry, or none.
+        _note(stored).unlink(missing_ok=True)
         with atomic.writing(stored) as stream:
             stream.write(contents)
         atomic.write_text(_note(stored), hashlib.sha256(contents).hexdigest())
-
-
-def _fits(stored: Path) -> bool:
-    """Whether a stored file is as it was written."""
-    return digest(stored) == _note(stored).read_text()
+    return stored
 
 
 def _reason(error: Exception) -> str:

@@ -6,33 +6,35 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from harness import atomic, locks
 
-from harness import atomic
-
-LOCK = "lock"
+LOCK, REQUEST = "lock", "request.json"
 
 
 @contextmanager
 def resuming(folder: Path, request: Mapping[str, object]) -> Iterator[None]:
     """Work in a folder that nobody else works in; it is empty if another request was begun there.
 
+    The block may remove the folder.
+
     Raises:
         BlockingIOError: if another process is at work in the folder.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(request, indent=1)
-    lock = FileLock(folder / LOCK, blocking=False)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise BlockingIOError(f"another process is at work in {folder}: wait for it") from error
-    with lock:
-        asked = folder / "request.json"
-        if not asked.is_file() or asked.read_text("utf-8") != text:
+    busy = f"another process is at work in {folder}: wait for it"
+    with atomic.making(folder), locks.alone(folder / LOCK, busy=busy):
+        asked = folder / REQUEST
+        if not _is(asked, text):
             _empty(folder)
             atomic.write_text(asked, text)
         yield
+
+
+def _is(asked: Path, text: str) -> bool:
+    try:
+        return asked.read_text("utf-8") == text
+    except (FileNotFoundError, UnicodeDecodeError):  # the latter is damaged
+        return False
 
 
 def _empty(folder: Path) -> None:

@@ -1,33 +1,19 @@
 """Sample sets: made from photographs of scikit-image once, kept in the cache, known by a hash."""
 
-import hashlib
 import logging
 import platform
-import shutil
 from collections.abc import Callable
 from importlib import metadata, resources
 from pathlib import Path
 
 import numpy as np
-from filelock import FileLock
 from jaxtyping import UInt8
 
-from harness import folders, home
-from harness.atomic import placing
+from harness import cache as caches
+from harness.cache import fingerprint
 from protocols.images.grey import read_grey
 
 log = logging.getLogger(__name__)
-
-
-def fingerprint(folder: Path) -> str:
-    """SHA-256 over the names and contents of all files below a folder, which may be missing."""
-    digest = hashlib.sha256()
-    there = folders.files(folder)
-    files = {file.relative_to(folder).as_posix(): file for file in there}
-    for name in sorted(files):
-        own = hashlib.sha256(files[name].read_bytes()).hexdigest()
-        digest.update(f"{name} {own}\n".encode())
-    return digest.hexdigest()
 
 
 def kept(
@@ -51,21 +37,18 @@ def kept(
     Raises:
         RuntimeError: if this machine makes another set than it should; says what to report.
     """
-    folder = home.cache("datasets", f"{name}-v{version}")
-    if contents(folder) == sha256:
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(f"{folder.name}.lock")):
-        if contents(folder) != sha256:  # another process may have made it meanwhile
-            if folder.is_dir():
-                log.warning("%s is damaged or was edited: it is replaced", folder)
-            log.info("making %s in %s", name, folder)
-            with placing(folder) as unfinished:
-                make(unfinished)
-                _verify(contents(unfinished), version, sha256)
-                if folder.is_dir():
-                    shutil.rmtree(folder)
-    return folder
+
+    def made(folder: Path) -> None:
+        log.info("making %s", name)
+        make(folder)
+        _verify(contents(folder), version, sha256)
+
+    return caches.folder(
+        "datasets",
+        f"{name}-v{version}",
+        make=made,
+        is_whole=lambda folder: contents(folder) == sha256,
+    )
 
 
 def photograph(file: str, sample_name: str) -> UInt8[np.ndarray, "height width"]:

@@ -1,12 +1,19 @@
 """Fixtures that every test may use."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
 import pytest
+from disks import no_locks, read_only, small_disk
 
 from harness.cli import main
+
+__all__ = ["no_locks", "read_only", "small_disk"]
+
+# Where tests run in the background, SIGINT is ignored, and processes that they start inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

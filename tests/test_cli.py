@@ -203,16 +203,14 @@ def slow(patches):
 """
 
 
-def test_after_ctrl_c_what_was_described_is_not_described_again(small, tmp_path):
+@pytest.mark.parametrize(
+    ("sign", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_after_a_signal_what_was_described_is_not_described_again(small, tmp_path, sign, status):
     file, log = tmp_path / "mine.py", tmp_path / "log"
     file.write_text(SLOW)
-    # Where tests run in the background, SIGINT is ignored, and children inherit that.
-    start = (
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from harness.cli import main; main()"
-    )
     command = [
-        sys.executable, "-c", start, "eval", "--model", f"{file}:slow", "--data", small,
+        sys.executable, "-m", "harness.cli", "eval", "--model", f"{file}:slow", "--data", small,
         "--protocol", "hpatches/matching", "--results", tmp_path / "results",
     ]  # fmt: skip
     own = os.environ | {"HARNESS_CACHE": str(tmp_path / "cache"), "SLOW_LOG": str(log)}
@@ -222,11 +220,12 @@ def test_after_ctrl_c_what_was_described_is_not_described_again(small, tmp_path)
     ) as first:
         while first.poll() is None and (not log.exists() or len(log.read_text().split()) < 10):
             time.sleep(0.02)
-        first.send_signal(signal.SIGINT)
+        first.send_signal(sign)
         _, said = first.communicate()
-    assert first.returncode == 130
+    assert first.returncode == status
     assert b"harness: stopped; run it again: it goes on from what is kept" in said
     assert b"Traceback" not in said
+    assert not [*tmp_path.rglob("*.unfinished"), *tmp_path.rglob("*.lock")]
 
     begun = log.read_text().split()
     subprocess.run(command, check=True, env=own | {"SLOW_SECONDS": "0"}, capture_output=True)

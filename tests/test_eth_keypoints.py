@@ -85,9 +85,11 @@ def test_another_image_of_the_same_name_is_detected_anew(folder, tmp_path):
 def test_a_damaged_file_of_the_cache_is_made_again(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
     before = found(folder, "a.png")
-    (kept,) = tmp_path.rglob("*.npy")
-    kept.write_bytes(kept.read_bytes()[:-5])
+    (kept,) = tmp_path.rglob("*.entry")
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:-99] + bytes(99))  # of the last keypoint's numbers, among others
     np.testing.assert_array_equal(found(folder, "a.png").x, before.x)
+    assert kept.read_bytes() == whole
 
 
 def test_what_is_no_image_is_named(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from toy import POINTS, toy_dataset, toy_descriptor, toy_protocol
 
-from harness.cache import VectorCache
+from harness.cache import Cache
 from harness.distances import ANGLE, HAMMING
 from harness.evaluate import describe, evaluate, export_vectors
 from harness.plugins import model as load_model
@@ -40,7 +40,7 @@ def test_a_model_is_probed_once_with_a_cache_too(tmp_path):
     calls = []
     protocols = [toy_protocol(), toy_protocol(dataset=toy_dataset())]
     model = toy_descriptor(describe=counting(calls))
-    assert len(list(evaluate(model, protocols, cache=VectorCache(tmp_path)))) == 2
+    assert len(list(evaluate(model, protocols, cache=Cache(tmp_path)))) == 2
     assert sum(calls) == PROBE + 2 * POINTS
 
 
@@ -60,7 +60,7 @@ def test_data_described_without_some_cells_are_described_again_for_others():
 def test_cached_vectors_are_not_computed_again(tmp_path):
     calls = []
     model = toy_descriptor(describe=counting(calls))
-    cache = VectorCache(tmp_path)
+    cache = Cache(tmp_path)
     one, two = (describe(model, toy_dataset(), cache=cache) for _ in range(2))
     np.testing.assert_array_equal(one.vectors, two.vectors)
     assert sum(calls) == 2 * POINTS + 2 * PROBE
@@ -71,7 +71,7 @@ def test_cached_vectors_are_not_computed_again(tmp_path):
 )
 def test_another_origin_is_computed_again(tmp_path, change):
     calls = []
-    cache = VectorCache(tmp_path)
+    cache = Cache(tmp_path)
     for fields in ({"name": "one"}, {"name": "one", **change}):
         describe(toy_descriptor(describe=counting(calls), **fields), toy_dataset(), cache=cache)
     assert sum(calls) == 4 * POINTS + 2 * PROBE
@@ -83,7 +83,7 @@ def test_a_file_that_a_model_reads_on_its_own_is_seen(tmp_path):
     def scaled(patches):
         return patches.reshape(len(patches), -1)[:, :8].astype(np.float32) * weights[0]
 
-    model, cache = toy_descriptor(describe=scaled), VectorCache(tmp_path)
+    model, cache = toy_descriptor(describe=scaled), Cache(tmp_path)
     before = describe(model, toy_dataset(), cache=cache).vectors
     weights[0] = np.float32(2.0)
     np.testing.assert_array_equal(describe(model, toy_dataset(), cache=cache).vectors, 2 * before)
@@ -111,7 +111,7 @@ def test_a_model_may_reuse_its_memory():
 
 
 def test_after_an_interruption_what_was_described_is_kept(tmp_path):
-    cache = VectorCache(tmp_path)
+    cache = Cache(tmp_path)
     calls = []
 
     def interrupted(patches):
@@ -127,7 +127,7 @@ def test_after_an_interruption_what_was_described_is_kept(tmp_path):
 
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
     (tmp_path / "file").touch()
-    cache = VectorCache(tmp_path / "file")
+    cache = Cache(tmp_path / "file")
     assert len(describe(toy_descriptor(), toy_dataset(), cache=cache).vectors) == 2 * POINTS
 
 
@@ -164,7 +164,7 @@ def test_vectors_that_a_protocol_cannot_score_are_refused_before_they_are_made()
 
 
 def test_a_damaged_cache_file_is_computed_again(tmp_path):
-    cache = VectorCache(tmp_path)
+    cache = Cache(tmp_path)
     model = toy_descriptor()
     expected = describe(model, toy_dataset(), cache=cache).vectors
     for file in tmp_path.rglob("*.npy"):

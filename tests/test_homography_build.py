@@ -189,7 +189,7 @@ def test_other_options_do_not_go_on_from_there(made, images, tmp_path):
 
 def test_two_builds_at_once_do_not_share_a_folder(images, tmp_path):
     def second(done, total):
-        with pytest.raises(BlockingIOError, match="another process is at work"):
+        with pytest.raises(BlockingIOError, match="another process is making"):
             build(images, tmp_path / "set", points=5, versions=2)
 
     build(images, tmp_path / "set", points=5, versions=2, progress=second)

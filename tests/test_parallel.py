@@ -2,7 +2,11 @@
 
 import math
 import os
+import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -75,3 +79,35 @@ def test_values_are_asked_for_bit_by_bit(monkeypatch):
             yield i
 
     assert parallel.each(lambda i: len(asked), numbers()) == [3, 3, 3, 6, 6, 6, 8, 8]
+
+
+def waiting(folder):
+    Path(folder, str(os.getpid())).touch()
+    time.sleep(60)
+
+
+WAITING = """
+import sys
+from harness import parallel
+from test_parallel import waiting
+if __name__ == "__main__":
+    parallel.CORES = 2
+    parallel.each_apart(waiting, [sys.argv[1]] * 2)
+"""
+
+
+def test_processes_end_with_one_that_was_killed(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(WAITING)
+    (tmp_path / "numbers").mkdir()
+    paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    command = [sys.executable, str(script), str(tmp_path / "numbers")]
+    with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": paths}) as process:
+        while len(found := [int(one.name) for one in (tmp_path / "numbers").iterdir()]) < 2:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    while any(Path(f"/proc/{number}").exists() for number in found):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -512,13 +512,11 @@ def test_a_build_that_fails_leaves_nothing_like_a_scene(book, known, tmp_path, m
     assert {path.name for path in tmp_path.iterdir()} == {"project"}
 
 
-def test_two_builds_at_once_do_not_share_a_database(book, tmp_path):
+def test_two_builds_at_once_do_not_make_one_folder(book, known, tmp_path):
     from filelock import FileLock
 
-    work = tmp_path / ".book.colmap"
-    work.mkdir()
-    with FileLock(work / "lock"), pytest.raises(BlockingIOError, match="another process"):
-        build(book, tmp_path / "book")
+    with FileLock(tmp_path / ".book.lock"), pytest.raises(BlockingIOError, match="another process"):
+        build(book, tmp_path / "book", model=known)
 
 
 def without_images(book, model, folder):

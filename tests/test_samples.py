@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from harness import home
+from harness.cache import fingerprint
 from protocols.hpatches import sample as hpatches
 from protocols.oxford import sample as oxford
 from protocols.phototour import sample as phototour
 from protocols.romepatches import sample as romepatches
-from protocols.samples import fingerprint, kept, photograph
+from protocols.samples import kept, photograph
 
 SAMPLES = {
     "hpatches-sample": hpatches,

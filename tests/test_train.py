@@ -14,10 +14,10 @@ import onnxruntime
 import pytest
 import torch
 
-from harness import onnx_file
+from harness import onnx_file, training_sets
 from protocols.phototour.sample import sample
 from zoo import card, trained
-from zoo.training import command, log
+from zoo.training import command, log, state
 from zoo.training.loop import Seen
 
 RECIPE = """
@@ -170,19 +170,8 @@ def test_a_killed_process_resumes_to_the_same_weights(recipe, scenes, tmp_path):
         recipe, tmp_path / "whole", data=[scenes], device="cpu", settings=["epochs=20"]
     )
     broken = tmp_path / "broken"
-    arguments = ["train", "--recipe", recipe, "--data", scenes, "--out", str(broken)]
-    arguments += ["--device", "cpu", "--set", "epochs=20"]
-    paths = os.pathsep.join([os.path.dirname(__file__), *sys.path])  # noqa: PTH120
-    process = subprocess.Popen(
-        [sys.executable, "-m", "harness.cli", *arguments],
-        env={**os.environ, "PYTHONPATH": paths},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
-    deadline = time.monotonic() + 120
-    while len(log.read_log(broken)) < 4 and time.monotonic() < deadline:
-        assert process.poll() is None, process.stderr.read().decode()
-        time.sleep(0.02)
+    process = started("--recipe", recipe, "--data", scenes, "--out", broken, "--set", "epochs=20")
+    under_way(process, broken)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=120)
     assert process.returncode == 130
@@ -195,7 +184,7 @@ def test_a_killed_process_resumes_to_the_same_weights(recipe, scenes, tmp_path):
 
 
 def test_what_cannot_be_trained_is_told_before_anything_is_written(
-    recipe, scenes, tmp_path, monkeypatch
+    recipe, scenes, tmp_path, monkeypatch, read_only
 ):
     out = tmp_path / "out"
     with pytest.raises(ValueError, match="epochs"):
@@ -210,7 +199,67 @@ def test_what_cannot_be_trained_is_told_before_anything_is_written(
     if not torch.cuda.is_available():
         with pytest.raises(RuntimeError, match="finds no CUDA device here"):
             command.train(recipe, out, data=[scenes], device="cuda")
+    data = training_sets.open_set(scenes)
+    few = [f"method.pairs={len(np.unique(data.point)) + 1}"]  # found when patches are read
+    with pytest.raises(ValueError, match="points"):
+        command.train("hardnet", out, data=[scenes], settings=few, device="cpu")
+    with pytest.raises(FileNotFoundError, match="leave out --resume"):
+        command.train(recipe, out, data=[scenes], device="cpu", resume=True)
+    with pytest.raises(OSError, match=r"can't be kept in .*read-only.*: choose another --out"):
+        command.train(recipe, read_only / "out", data=[scenes], device="cpu")
     assert not out.exists()
+
+
+TRAIN = [sys.executable, "-m", "harness.cli", "train", "--device", "cpu"]
+
+
+def started(*arguments):
+    """A training in a process of its own."""
+    paths = os.pathsep.join([os.path.dirname(__file__), *sys.path])  # noqa: PTH120
+    return subprocess.Popen(
+        [*TRAIN, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": paths},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def under_way(process, out, steps=4):
+    """Wait until some steps are done."""
+    deadline = time.monotonic() + 120
+    while len(log.read_log(out)) < steps and time.monotonic() < deadline:
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.02)
+
+
+def test_of_two_trainings_into_one_folder_the_second_is_refused_at_once(recipe, scenes, tmp_path):
+    out = tmp_path / "out"
+    first = started("--recipe", recipe, "--data", scenes, "--out", out, "--set", "epochs=3000")
+    under_way(first, out)
+    before = {file.name for file in out.iterdir()}
+    for resume in (False, True):
+        with pytest.raises(BlockingIOError, match=r"another process trains in .*: wait for it"):
+            command.train(recipe, out, data=["nowhere"], device="cpu", resume=resume)
+    assert {file.name for file in out.iterdir()} == before
+    first.kill()
+    first.communicate()
+    assert (out / command.LOCK).exists()  # a lock that nobody holds
+    done = command.train(recipe, out, data=[scenes], device="cpu")
+    assert not (done / command.LOCK).exists()
+
+
+@pytest.mark.parametrize(("sign", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_training_that_is_asked_to_end_keeps_its_state(recipe, scenes, tmp_path, sign, status):
+    out = tmp_path / "out"
+    process = started("--recipe", recipe, "--data", scenes, "--out", out, "--set", "epochs=3000")
+    under_way(process, out)
+    process.send_signal(sign)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == status, said
+    assert "go on" in said or "goes on" in said
+    left = {file.name for file in out.iterdir()}
+    assert left == {state.FILE, state.LOG, command.RECIPE}
 
 
 def test_progress_tells_loss_error_and_speed():
@@ -222,7 +271,7 @@ def test_progress_tells_loss_error_and_speed():
 
 def test_the_log_forgets_what_comes_again(tmp_path):
     lines = [json.dumps({"step": n, "patches": 0, "seconds": 0.0}) for n in range(5)]
-    (tmp_path / log.FILE).write_text("\n".join([*lines, '{"step": 5, "lo']))
+    (tmp_path / state.LOG).write_text("\n".join([*lines, '{"step": 5, "lo']))
     write = log.open_log(tmp_path, upto=2)
     write(log.Seen(3, loss=0.5))
     assert [seen.step for seen in log.read_log(tmp_path)] == [0, 1, 2, 3]

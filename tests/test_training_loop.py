@@ -1,5 +1,7 @@
 """The loop itself, on a small network, a small set and a small method."""
 
+import io
+
 import numpy as np
 import pytest
 import torch
@@ -15,6 +17,7 @@ from zoo.training.method import Batch, Method
 from zoo.training.patches import stored
 
 POINTS, EACH, SIDE = 120, 3, 8
+ON_CPU = {"device": torch.device("cpu"), "precision": torch.float32}
 
 
 class Small(Network):
@@ -145,7 +148,7 @@ def test_a_killed_training_resumes_from_the_last_kept_state(small, tmp_path):
     whole = run_of()
     list(loop.train(whole, tmp_path / "whole"))
     killed = loop.train(run_of(), tmp_path / "killed", keep_every=0)
-    for _ in range(6):  # before the first step, and after five
+    for _ in range(7):  # before the first step, and after six, of which the last is not kept
         next(killed)
     del killed  # nothing is done on the way out
     resumed = run_of()
@@ -161,7 +164,7 @@ def test_a_state_of_another_recipe_or_of_nothing_is_refused(small, tmp_path):
     with pytest.raises(ValueError, match="another recipe"):
         list(loop.train(run_of(seed=1), tmp_path, resume=True))
     (tmp_path / state.FILE).write_bytes(b"broken")
-    with pytest.raises(ValueError, match="can't be read"):
+    with pytest.raises(ValueError, match=r"checkpoint\.pt is damaged .* train again"):
         list(loop.train(run_of(), tmp_path, resume=True))
 
 
@@ -170,12 +173,55 @@ def test_a_loss_that_is_not_finite_stops_and_keeps_the_state(small, tmp_path):
     training = loop.train(run, tmp_path, keep_every=0)
     while next(training).step < 2:
         pass
-    kept = (tmp_path / state.FILE).read_bytes()
     with torch.no_grad():
         run.method.margin.fill_(float("nan"))
     with pytest.raises(RuntimeError, match="step 2: the loss is nan: train again with a smaller"):
         list(training)
-    assert (tmp_path / state.FILE).read_bytes() == kept
+    _, _, contents = state._parts((tmp_path / state.FILE).read_bytes())
+    assert torch.load(io.BytesIO(contents), weights_only=True)["step"] == 2
+
+
+def test_no_state_with_a_flipped_bit_is_resumed_from(small, tmp_path):
+    run = run_of(epochs=1)
+    list(loop.train(run, tmp_path))
+    file = tmp_path / state.FILE
+    whole = file.read_bytes()
+    of = state.Trained(run.network, run.method, loop.optimiser_of(run))
+    drawn = np.random.default_rng(0).choice(8 * len(whole), 200, replace=False)
+    for bit in [*drawn, *range(8 * len(state.MARK))]:
+        changed = bytearray(whole)
+        changed[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(changed)
+        with pytest.raises(ValueError, match=r"checkpoint\.pt is damaged"):
+            state.load(tmp_path, of, origin="any")
+
+
+def test_a_step_is_told_before_its_state_is_kept(small, tmp_path):
+    training = loop.train(run_of(), tmp_path, keep_every=0)
+    assert next(training).step == 0 and next(training).step == 1
+    assert not (tmp_path / state.FILE).exists()  # a kill here costs the step, not its line
+    next(training)
+    assert (tmp_path / state.FILE).is_file()
+
+
+def test_points_with_one_patch_are_left_out_and_counted(small, tmp_path, caplog):
+    data, patches = dataset()
+    whole = run_of().split.train
+    alone = np.unique(data.point[whole])[[3, 8]]
+    first = np.diff(data.point, prepend=-1) > 0
+    rows = np.flatnonzero(~np.isin(data.point, alone) | first)
+    patches = patches[rows]
+    block = Block("all", len(rows), "toy", lambda: patches)
+    data = Dataset("toy", "", (block,), data.point[rows], data.image[rows])
+    settings = ["epochs=4", "steps_per_epoch=3", "held_out=0.5", "method.pairs=16"]
+    made = recipe.read("hardnet", [*settings, "network.name=small"], ["toy"])
+    run = loop.prepare(made, data, lambda side: patches, **ON_CPU)
+    assert "2 of 60 points have one patch and give no matching pair: they are left out" in (
+        caplog.text
+    )
+    drawn = {p for step in range(50) for p in data.point[run.sampler(step).rows].tolist()}
+    assert len(drawn) == 58 and not drawn & set(alone.tolist())
+    assert [one.patches for one in loop.train(run, tmp_path)][1:] == [32] * 12
 
 
 def test_no_held_out_point_is_trained_on(small, tmp_path):
@@ -241,8 +287,6 @@ def test_a_killed_training_keeps_the_weights_of_every_epoch(small, tmp_path, bef
 
 
 # --- recipes of DOAP on data of their own kinds
-
-ON_CPU = {"device": torch.device("cpu"), "precision": torch.float32}
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Where the keypoints of images come from: the official files, a database, or COLMAP's detector."""
 
-import hashlib
-import json
 import logging
 import tempfile
 from collections.abc import Sequence
@@ -12,7 +10,8 @@ import numpy as np
 import pycolmap
 from jaxtyping import Float32
 
-from harness import atomic, folders, home, parallel
+from harness import cache as caches
+from harness import folders, parallel
 from protocols.colmap import keypoints as colmap
 from protocols.colmap.mapping import quiet
 from protocols.eth.files import read_keypoints
@@ -63,16 +62,14 @@ def detected(images: Path, names: Sequence[str], sha256: Sequence[str]) -> tuple
     settings = {"options": str(options.todict()), "pycolmap": version("pycolmap")}
 
     def one(row: int) -> AffineFrames:
-        key = hashlib.sha256(json.dumps([settings, sha256[row]]).encode()).hexdigest()
-        file = home.cache("keypoints", key[:2], f"{key}.npy")
-        try:
-            table = np.load(file, allow_pickle=False)
-        except (OSError, ValueError, EOFError):  # not there, or damaged
+        origin = settings | {"image": sha256[row]}
+        table = cache.read_array(origin)
+        if table is None:
             table = _detect(images, names[row], options)
-            with atomic.writing(file) as stream:
-                np.save(stream, table, allow_pickle=False)
+            cache.write_array(origin, table)
         return colmap.frames_of(table)
 
+    cache = caches.kept("keypoints")
     with quiet():
         return tuple(parallel.each(one, range(len(names))))
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import shutil
 from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import combinations
@@ -12,6 +13,7 @@ import numpy as np
 import pycolmap
 
 from harness import atomic, home
+from harness import cache as caches
 from protocols.colmap.mapping import quiet
 from protocols.resuming import resuming
 
@@ -45,16 +47,17 @@ def pairs(images: Path, names: Sequence[str], sha256: Sequence[str]) -> Pairs:
         return list(combinations(range(len(names)), 2))
     learning = [WORDS, LEARNED, ROUNDS, ITERATIONS]
     settings = [NEIGHBOURS, FEATURES, *learning, version("pycolmap")]
-    key = hashlib.sha256(json.dumps([settings, list(sha256)]).encode()).hexdigest()
-    folder = home.cache("pairs", key)
-    kept = folder / "pairs.json"
-    if not kept.is_file():
+    origin = {"settings": settings, "images": list(sha256)}
+
+    def find() -> bytes:
+        key = hashlib.sha256(json.dumps(origin).encode()).hexdigest()
+        folder = home.place("pairs", f"{key}.work")
         with resuming(folder, {"settings": settings}), quiet():
             found = _retrieved(images, names, folder)
-            atomic.write_text(kept, json.dumps(found))
-            for file in (DATABASE, TREE):  # up to gigabytes, of no further use
-                (folder / file).unlink()
-    return [(a, b) for a, b in json.loads(kept.read_text())]
+            shutil.rmtree(folder)  # up to gigabytes, of no further use
+        return json.dumps(found).encode()
+
+    return [(a, b) for a, b in json.loads(caches.kept("pairs").get(origin, find))]
 
 
 def _retrieved(images: Path, names: Sequence[str], folder: Path) -> Pairs:

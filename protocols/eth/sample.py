@@ -26,7 +26,7 @@ from protocols.samples import kept, photograph
 
 VERSION = 1  # raised with SHA256
 SHA256 = "be90fb41c9b054e0b493b009f1791be074c0071d8ace07405b7fcf143acbc48c"
-"""Of the whole set; see `samples.fingerprint`."""
+"""Of the whole set; see `cache.fingerprint`."""
 
 SCENE = "corner"
 WALLS = {"astronaut.png": (1, 2), "camera.png": (0, 2), "coffee.png": (0, 1)}

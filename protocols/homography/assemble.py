@@ -13,13 +13,14 @@ import numpy as np
 from jaxtyping import Float64, Int
 
 from harness import parallel
+from harness.atomic import placing
 from protocols.homography.points import octave
 from protocols.homography.shots import Asked, Shot, UselessImageError
 from protocols.images import photographs
 from protocols.images.frames import Frames
 from protocols.phototour import pairs
-from protocols.phototour.place import check_place
-from protocols.phototour.writer import write_scene
+from protocols.phototour.scene_names import check_name
+from protocols.phototour.writer import fill
 from protocols.resuming import resuming
 
 APART = 1e9  # pixels between two images, for what overlaps
@@ -97,69 +98,75 @@ def assemble(
     """
     out = out.absolute()
     name = out.name if name is None else name
-    check_place(out, name)
-    listed = photographs.find(images)
-    hashes = dict(
-        zip(listed, parallel.each(lambda n: photographs.sha256(images / n), listed), strict=True)
-    )
-    origin = {
-        "builder": {
-            "version": builder,
-            **{library: version(library) for library in ("numpy", "scipy")},
-            "opencv": cv2.__version__,
-        },
-        "parameters": {**asdict(asked), **parameters},
-    }
-    work = out.with_name(f".{out.name}.patches")
-    with resuming(work, origin):
-        shots, left_out = _shots(images, hashes, partial(shoot, work), progress)
-        squares = [shot.squares for shot in shots.values()]
-        found = [len(own) for own in squares]
-        if sum(found) < 2:
-            shutil.rmtree(work)
-            raise ValueError(
-                f"points in the {len(listed)} images of {images}: {sum(found)}, two are needed"
-                f"{photographs.some(left_out)}; give other images, or larger ones"
+    check_name(out, name)
+    with placing(out) as folder:
+        listed = photographs.find(images)
+        hashes = dict(
+            zip(
+                listed, parallel.each(lambda n: photographs.sha256(images / n), listed), strict=True
             )
-        number = np.repeat(np.arange(len(shots)), found)
-        lists = _lists(number, squares, asked.versions, asked.seed)
-        same, other = np.concatenate([shot.correlation for shot in shots.values()]).T
-        octaves = octave(_all(squares, "half") / asked.magnification, smallest)
-        report = Report(
-            name=f"phototour-{name}",
-            folder=out,
-            images=len(shots),
-            left_out=left_out,
-            short=sum(n < asked.points for n in found),
-            points=len(number),
-            versions=asked.versions,
-            smallest=smallest,
-            octaves=tuple(np.bincount(octaves).tolist()),
-            pairs={file: len(rows) for file, rows in lists.items()},
-            correlation={
-                kind: round(float(values.mean()), 4)
-                for kind, values in (("matches", same), ("non-matches", other[~np.isnan(other)]))
-                if len(values)
+        )
+        origin = {
+            "builder": {
+                "version": builder,
+                **{library: version(library) for library in ("numpy", "scipy")},
+                "opencv": cv2.__version__,
             },
-        )
-        about = {
-            "name": report.name,
-            **origin,
-            "images": [{"name": one, "sha256": hashes[one]} for one in shots],
-            **{key: value for key, value in asdict(report).items() if key in KEPT},
+            "parameters": {**asdict(asked), **parameters},
         }
-        image = np.repeat(number, asked.versions)
-        interest = np.concatenate([shot.interest for shot in shots.values()])
-        write_scene(
-            out,
-            (shot.patches() for shot in shots.values()),
-            np.repeat(np.arange(len(number)), asked.versions),
-            np.column_stack([image, interest]),
-            lists,
-            second=image,
-            about=about,
-        )
-    shutil.rmtree(work)
+        work = folder.with_name(f".{out.name}.patches")
+        with resuming(work, origin):
+            shots, left_out = _shots(images, hashes, partial(shoot, work), progress)
+            squares = [shot.squares for shot in shots.values()]
+            found = [len(own) for own in squares]
+            if sum(found) < 2:
+                shutil.rmtree(work)
+                raise ValueError(
+                    f"points in the {len(listed)} images of {images}: {sum(found)}, two are needed"
+                    f"{photographs.some(left_out)}; give other images, or larger ones"
+                )
+            number = np.repeat(np.arange(len(shots)), found)
+            lists = _lists(number, squares, asked.versions, asked.seed)
+            same, other = np.concatenate([shot.correlation for shot in shots.values()]).T
+            octaves = octave(_all(squares, "half") / asked.magnification, smallest)
+            report = Report(
+                name=f"phototour-{name}",
+                folder=out,
+                images=len(shots),
+                left_out=left_out,
+                short=sum(n < asked.points for n in found),
+                points=len(number),
+                versions=asked.versions,
+                smallest=smallest,
+                octaves=tuple(np.bincount(octaves).tolist()),
+                pairs={file: len(rows) for file, rows in lists.items()},
+                correlation={
+                    kind: round(float(values.mean()), 4)
+                    for kind, values in (
+                        ("matches", same),
+                        ("non-matches", other[~np.isnan(other)]),
+                    )
+                    if len(values)
+                },
+            )
+            about = {
+                "name": report.name,
+                **origin,
+                "images": [{"name": one, "sha256": hashes[one]} for one in shots],
+                **{key: value for key, value in asdict(report).items() if key in KEPT},
+            }
+            image = np.repeat(number, asked.versions)
+            interest = np.concatenate([shot.interest for shot in shots.values()])
+            fill(
+                folder,
+                (shot.patches() for shot in shots.values()),
+                np.repeat(np.arange(len(number)), asked.versions),
+                np.column_stack([image, interest]),
+                lists,
+                second=image,
+                about=about,
+            )
+        shutil.rmtree(work)
     return report
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import BytesIO, RawIOBase
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float64, UInt8
 
-from harness import atomic
+from harness.cache import Cache
 from protocols.images.agreement import correlation
 from protocols.images.frames import Frames
 from protocols.images.grey import read_grey
@@ -96,8 +97,8 @@ def shot(
     Raises:
         UselessImageError: if the image can't be read, or has no points.
     """
-    target = work / f"{sha256}.npz"
-    if not target.is_file():
+
+    def write(stream: RawIOBase) -> None:
         try:
             grey = read_grey(file)
         except ValueError as error:
@@ -108,22 +109,25 @@ def shot(
             raise UselessImageError(
                 f"no point in {width} x {height} pixels whose patches lie on them"
             )
-        _keep(target, made)
-    with np.load(target) as kept:
+        stream.write(_contents(made))
+
+    target = Cache(work).file({"image": sha256}, write)
+    with np.load(target) as kept:  # its reader passes over the checksum behind it
         return Shot(target, Frames(*kept["squares"]), kept["interest"], kept["correlation"])
 
 
-def _keep(target: Path, made: Made) -> None:
+def _contents(made: Made) -> bytes:
     patches = made.patches
     compared = np.full((len(patches), 2), np.nan)
     compared[:, 0] = correlation(patches[:, 0], patches[:, 1])
     if len(patches) > 1:
         compared[1:, 1] = correlation(patches[1:, 0], patches[:-1, 1])
-    with atomic.writing(target) as stream:
-        np.savez(
-            stream,
-            squares=np.stack(list(vars(made.squares).values())),
-            interest=made.interest.reshape(-1, 4),
-            correlation=compared,
-            patches=patches.reshape(-1, *patches.shape[2:]),
-        )
+    stream = BytesIO()
+    np.savez(
+        stream,
+        squares=np.stack(list(vars(made.squares).values())),
+        interest=made.interest.reshape(-1, 4),
+        correlation=compared,
+        patches=patches.reshape(-1, *patches.shape[2:]),
+    )
+    return stream.getvalue()

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from harness import atomic
-from harness.atomic import must_be_free, placing
+from harness.atomic import placing
 from protocols.hpatches import png, tasks
 from protocols.images import frames
 from protocols.images.detect import CONTRAST, detect
@@ -124,29 +124,28 @@ def build(
     name = images.resolve().name if name is None else name
     if not re.fullmatch(r"[A-Za-z0-9_.+-]+", name):
         raise ValueError(f"{name!r} can't name a set: give letters, digits and any of _ . + -")
-    must_be_free(out)
-    sequences, passed_over = find(images)
-    fits = check(sequences)
-    chosen = [
-        select(
-            s.name,
-            read_grey(s.files[0]),
-            shapes=s.shapes,
-            from_first=s.from_first,
-            seed=seed,
-            most=max_keypoints,
-        )
-        for s in sequences
-    ]
-    report = Report(
-        f"hpatches-built-{name}",
-        out,
-        tuple(tally for _, tally in chosen),
-        _median_overlap([regions for regions, _ in chosen]),
-        tuple(fits),
-        tuple(passed_over),
-    )
     with placing(out) as folder:
+        sequences, passed_over = find(images)
+        fits = check(sequences)
+        chosen = [
+            select(
+                s.name,
+                read_grey(s.files[0]),
+                shapes=s.shapes,
+                from_first=s.from_first,
+                seed=seed,
+                most=max_keypoints,
+            )
+            for s in sequences
+        ]
+        report = Report(
+            f"hpatches-built-{name}",
+            out,
+            tuple(tally for _, tally in chosen),
+            _median_overlap([regions for regions, _ in chosen]),
+            tuple(fits),
+            tuple(passed_over),
+        )
         for done, (sequence, (regions, _)) in enumerate(zip(sequences, chosen, strict=True)):
             if progress:
                 progress(done, len(sequences))

@@ -25,7 +25,7 @@ from protocols.samples import kept, photograph
 
 VERSION = 1  # raised with SHA256
 SHA256 = "b5af7f8a7374c30a5400be10a890523f71e9a9ea77ba680b9ba3753aeae5745b"
-"""Of the whole set; see `samples.fingerprint`."""
+"""Of the whole set; see `cache.fingerprint`."""
 
 PATCHES = 100  # in a strip, at most
 SEQUENCES = {

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from harness import Dataset, atomic, folders, home, texts
+from harness import Dataset, atomic, folders, texts
+from harness import cache as caches
 from protocols.hpatches.reader import OFFICIAL, PARTIAL, HPatches, open_set
 
 VERIFICATION = tuple(f"verif_{k}_split-{{}}.csv" for k in ("pos", "neg_intra", "neg_inter"))
@@ -216,13 +217,16 @@ def _line(bad: "pd.Series[bool]") -> int:
 
 def _generated(opened: HPatches, names: Sequence[str], write: Writer) -> list[Path]:
     """Task files by the official recipe, made once for these contents and kept in the cache."""
-    origin = f"{VERSION} {opened.dataset.sha256} {opened.dataset.split} {' '.join(opened.test)}"
-    folder = home.cache("tasks", hashlib.sha256(origin.encode()).hexdigest()[:16])
-    files = [folder / name for name in names]
-    if not all(file.is_file() for file in files):
+
+    def make(folder: Path) -> None:
         log.info("making %s by the official recipe", " and ".join(names))
-        write(opened, files)
-    return files
+        write(opened, [folder / name for name in names])
+        caches.sum_up(folder)
+
+    of_set = [str(VERSION), opened.dataset.sha256, opened.dataset.split, *opened.test]
+    key = hashlib.sha256(" ".join([*of_set, *names]).encode()).hexdigest()[:16]
+    folder = caches.folder("tasks", key, make=make, is_whole=caches.is_as_summed)
+    return [folder / name for name in names]
 
 
 def _write_verification(opened: HPatches, files: Sequence[Path]) -> None:

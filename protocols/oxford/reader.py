@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from harness import Block, Dataset, home, parallel
-from harness.cache import VectorCache
+from harness import Block, Dataset, parallel
+from harness import cache as caches
 from harness.types import Patches
 from protocols.images import fit
 from protocols.images.affine import AffineFrames, affine_patches
@@ -225,7 +225,7 @@ def block_of(one: tuple[tuple[Sequence, int], AffineFrames], *, magnification: f
         image = read_grey(sequence.files[k]).astype(np.float32)
         return affine_patches(image, frames, extent=magnification, side=SIDE)
 
-    cache = VectorCache(home.cache("regions"))
+    cache = caches.kept("regions")
     origin = {
         "image": sequence.sha256[k],
         "regions": hashlib.sha256(regions.table(frames).tobytes()).hexdigest(),
@@ -235,9 +235,9 @@ def block_of(one: tuple[tuple[Sequence, int], AffineFrames], *, magnification: f
     }
     digest = cache.read(origin)
     if digest is None:
-        digest = np.frombuffer(hashlib.sha256(read().tobytes()).digest(), np.uint8)[None]
+        digest = hashlib.sha256(read().tobytes()).digest()
         cache.write(origin, digest)
-    return Block(f"{sequence.folder}/img{k + 1}", len(frames), digest.tobytes().hex(), read)
+    return Block(f"{sequence.folder}/img{k + 1}", len(frames), digest.hex(), read)
 
 
 def _planes(

@@ -15,8 +15,8 @@ from zipfile import ZipFile
 import numpy as np
 from jaxtyping import Float64
 
-from harness import folders, home, texts
-from harness.cache import VectorCache
+from harness import cache as caches
+from harness import folders, texts
 from harness.code import code_sha256
 from protocols.images.affine import AffineFrames, must_lie_on
 from protocols.images.grey import check, read_grey
@@ -37,12 +37,12 @@ def code() -> str:
 
 def detected(image: Path, sha256: str, most: int) -> AffineFrames:
     """The strongest Harris-Affine regions of an image; kept in the cache, by its contents."""
-    kept = VectorCache(home.cache("regions"))
+    kept = caches.kept("regions")
     origin = {"image": sha256, "most": str(most), "code": code()}
-    rows = kept.read(origin)
+    rows = kept.read_array(origin)
     if rows is None:
         rows = table(harris_affine(read_grey(image), most))
-        kept.write(origin, rows)
+        kept.write_array(origin, rows)
     return _frames(rows)
 
 

@@ -15,7 +15,7 @@ from protocols.samples import kept, photograph
 
 VERSION = 1  # raised with SHA256
 SHA256 = "5ab19b0878ef746e3dd2b9afbdd9c03330de63ecf983cad93829a108c10093d5"
-"""Of the whole set; see `samples.fingerprint`."""
+"""Of the whole set; see `cache.fingerprint`."""
 
 NAME = "oxford-sample"
 SEQUENCES = {"i_camera": "camera.png", "v_astronaut": "astronaut.png"}

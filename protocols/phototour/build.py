@@ -28,12 +28,13 @@ from, whose number is the second one in `info.txt`. `dataset.json` lists the ima
 """
 
 import logging
-import shutil
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import IO
 
 import cv2
 import numpy as np
@@ -50,12 +51,11 @@ from protocols.images.photographs import sha256
 from protocols.phototour import extension, fit, observations, pairs
 from protocols.phototour.observations import MAGNIFICATION
 from protocols.phototour.patches import extract
-from protocols.phototour.place import check_place
 from protocols.phototour.reconstruct import DATABASE, reconstruct
+from protocols.phototour.scene_names import check_name
 from protocols.phototour.selection import Tally, choose
 from protocols.phototour.sparse import Shot, read
-from protocols.phototour.writer import SIDE, TILE, write_scene
-from protocols.resuming import LOCK
+from protocols.phototour.writer import SIDE, TILE, fill
 
 VERSION = 1  # raised whenever the same images could give other patches
 COMPARED = 2000  # pairs of each kind, for the mean correlation
@@ -165,107 +165,108 @@ def build(
         raise ValueError(f"seed is {seed}: give a number from 0 on")
     out = out.absolute()
     name = out.name if name is None else name
-    check_place(out, name)
-    listed = photographs.find(images)
-    left_out: Mapping[str, str] = {}
-    work = out.with_name(f".{out.name}.{KEPT}")
-    if model is None:
-        shapes, left_out = photographs.readable(images, listed)
-        listed = list(shapes)
-        if len(listed) < 2:
-            raise ValueError(
-                f"{images} has {len(listed)} images that can be read, {', '.join(listed) or 'none'}"
-                f"{photographs.some(left_out)}: give two or more of one place"
-            )
-        shared = len(set(shapes.values())) == 1 if shared_camera is None else shared_camera
-        base = _reconstruct(images, listed, work, shared, seed, threads)
-    else:
-        base = _given(Path(model), None if database is None else Path(database))
-    shots, seen = read(base.model, base.database)
-    names = [shot.name for shot in shots]
-    photographs.check_names(names, images, listed, base.model)
-    how = frames or ("projected" if seen.keypoint is None else "detected")
-    extended, by_chance = seen, 0.0
-    if extend and seen.keypoint is not None:
-        extended, by_chance = extension.extend(shots, seen)
-    chosen, squares, reference, tally = choose(shots, extended, how, max_patches, seed)
-    half, angle = observations.on_plane(chosen, squares)
-    offset = np.hypot(squares.x - chosen.projected[:, 0], squares.y - chosen.projected[:, 1])
-    drawn = pairs.Patches(chosen.point, reference, chosen.xyz, half, angle, offset)
-    fitting = pairs.matching(drawn)
-    lists = pairs.lists(drawn, fitting, seed)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=out.parent) as file:
-        pixels = np.memmap(file, np.uint8, "w+", shape=(tally.patches, SIDE, SIDE))
-        log.info("%d patches", tally.patches)
-        hashes = [
-            _cut(
-                folders.at(images, one),
-                shots[k],
-                np.flatnonzero(chosen.image == k),
+    check_name(out, name)
+    with placing(out) as folder:
+        listed = photographs.find(images)
+        left_out: Mapping[str, str] = {}
+        work = folder.with_name(f".{out.name}.{KEPT}")
+        if model is None:
+            shapes, left_out = photographs.readable(images, listed)
+            listed = list(shapes)
+            if len(listed) < 2:
+                raise ValueError(
+                    f"{images} has {len(listed)} images that can be read,"
+                    f" {', '.join(listed) or 'none'}{photographs.some(left_out)}: give two or more of one place"
+                )
+            shared = len(set(shapes.values())) == 1 if shared_camera is None else shared_camera
+            base = _reconstruct(images, listed, work, shared, seed, threads)
+        else:
+            base = _given(Path(model), None if database is None else Path(database))
+        shots, seen = read(base.model, base.database)
+        names = [shot.name for shot in shots]
+        photographs.check_names(names, images, listed, base.model)
+        how = frames or ("projected" if seen.keypoint is None else "detected")
+        extended, by_chance = seen, 0.0
+        if extend and seen.keypoint is not None:
+            extended, by_chance = extension.extend(shots, seen)
+        chosen, squares, reference, tally = choose(shots, extended, how, max_patches, seed)
+        half, angle = observations.on_plane(chosen, squares)
+        offset = np.hypot(squares.x - chosen.projected[:, 0], squares.y - chosen.projected[:, 1])
+        drawn = pairs.Patches(chosen.point, reference, chosen.xyz, half, angle, offset)
+        fitting = pairs.matching(drawn)
+        lists = pairs.lists(drawn, fitting, seed)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            pixels = _mapped(file, tally.patches)
+            log.info("%d patches", tally.patches)
+            hashes = [
+                _cut(
+                    folders.at(images, one),
+                    shots[k],
+                    np.flatnonzero(chosen.image == k),
+                    squares,
+                    pixels,
+                )
+                for k, one in enumerate(names)
+            ]
+            fit.check(
+                [folders.at(images, one) for one in names],
+                chosen.image,
+                chosen.point,
                 squares,
                 pixels,
             )
-            for k, one in enumerate(names)
-        ]
-        fit.check(
-            [folders.at(images, one) for one in names], chosen.image, chosen.point, squares, pixels
-        )
-        report = Report(
-            name=f"phototour-{name}",
-            folder=out,
-            images=len(listed),
-            left_out=left_out,
-            registered=len(shots),
-            added=len(extended) - len(seen),
-            by_chance=round(by_chance, 4),
-            tally=tally,
-            pairs={file_name: len(rows) for file_name, rows in lists.items()},
-            fit=round(len(fitting) / _pairs_of_a_point(chosen.point), 4),
-            offset_px=round(float(np.median(np.hypot(*(seen.detected - seen.projected).T))), 4),
-            correlation=_correlations(pixels, chosen.point, next(iter(lists.values()))),
-        )
-        about = {
-            "name": report.name,
-            "builder": {
-                "version": VERSION,
-                "pycolmap": version("pycolmap"),
-                "opencv": cv2.__version__,
-            },
-            "parameters": {
-                "frames": how,
-                "extend": extended is not seen,
-                "magnification": MAGNIFICATION,
-                "max_patches": max_patches,
-                "seed": seed,
-            },
-            "reconstruction": base.about,
-            "images": [
-                {"name": one, "sha256": sha} for one, sha in zip(names, hashes, strict=True)
-            ],
-            "images_not_placed": sorted(set(listed) - set(names)),
-            "left_out": dict(left_out),
-            "patches": asdict(tally),
-            "pairs": report.pairs,
-            "added": report.added,
-            "by_chance": report.by_chance,
-            "fit": report.fit,
-            "offset_px": report.offset_px,
-            "correlation": report.correlation,
-        }
-        scale = np.log2(squares.half / MAGNIFICATION)
-        direction = np.arctan2(squares.sin, squares.cos)
-        interest = np.stack([reference, squares.x, squares.y, direction, scale], 1)
-        batches = (np.asarray(pixels[i : i + TILE]) for i in range(0, len(pixels), TILE))
-        with placing(out) as folder:
+            report = Report(
+                name=f"phototour-{name}",
+                folder=out,
+                images=len(listed),
+                left_out=left_out,
+                registered=len(shots),
+                added=len(extended) - len(seen),
+                by_chance=round(by_chance, 4),
+                tally=tally,
+                pairs={file_name: len(rows) for file_name, rows in lists.items()},
+                fit=round(len(fitting) / _pairs_of_a_point(chosen.point), 4),
+                offset_px=round(float(np.median(np.hypot(*(seen.detected - seen.projected).T))), 4),
+                correlation=_correlations(pixels, chosen.point, next(iter(lists.values()))),
+            )
+            about = {
+                "name": report.name,
+                "builder": {
+                    "version": VERSION,
+                    "pycolmap": version("pycolmap"),
+                    "opencv": cv2.__version__,
+                },
+                "parameters": {
+                    "frames": how,
+                    "extend": extended is not seen,
+                    "magnification": MAGNIFICATION,
+                    "max_patches": max_patches,
+                    "seed": seed,
+                },
+                "reconstruction": base.about,
+                "images": [
+                    {"name": one, "sha256": sha} for one, sha in zip(names, hashes, strict=True)
+                ],
+                "images_not_placed": sorted(set(listed) - set(names)),
+                "left_out": dict(left_out),
+                "patches": asdict(tally),
+                "pairs": report.pairs,
+                "added": report.added,
+                "by_chance": report.by_chance,
+                "fit": report.fit,
+                "offset_px": report.offset_px,
+                "correlation": report.correlation,
+            }
+            scale = np.log2(squares.half / MAGNIFICATION)
+            direction = np.arctan2(squares.sin, squares.cos)
+            interest = np.stack([reference, squares.x, squares.y, direction, scale], 1)
+            batches = (np.asarray(pixels[i : i + TILE]) for i in range(0, len(pixels), TILE))
             # Officially the second number is not used. Here it says which image a patch is from,
             # and so what x and y of interest.txt count pixels of.
             second = chosen.image
-            write_scene(folder, batches, chosen.point, interest, lists, second=second, about=about)
+            fill(folder, batches, chosen.point, interest, lists, second=second, about=about)
             if model is None:
-                shutil.copytree(work, folder / KEPT, ignore=shutil.ignore_patterns(LOCK))
-    if model is None:
-        shutil.rmtree(work)
+                work.rename(folder / KEPT)
     return report
 
 
@@ -309,6 +310,18 @@ def _cut(
     for part, patches in extract(grey, squares.take(rows)):
         pixels[rows[part]] = patches
     return sha256(file)
+
+
+def _mapped(file: IO[bytes], n: int) -> UInt8[np.ndarray, "n 64 64"]:
+    """Patches to be written to a file. Its space is taken now: on a full disk, a later write to a
+    page of the file would end the process.
+
+    Raises:
+        OSError: if the disk has too little room.
+    """
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, n * SIDE * SIDE)
+    return np.memmap(file, np.uint8, "w+", shape=(n, SIDE, SIDE))
 
 
 def _pairs_of_a_point(point: Int[np.ndarray, " n"]) -> int:

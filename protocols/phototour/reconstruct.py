@@ -13,6 +13,7 @@ from pathlib import Path
 import pycolmap
 
 from harness import atomic
+from harness import cache as caches
 from protocols.colmap.mapping import largest_model, quiet
 from protocols.resuming import resuming
 
@@ -56,6 +57,9 @@ def reconstruct(
         "pycolmap": version("pycolmap"),
     }
     with resuming(folder, request), quiet():
+        if (folder / MODEL).is_dir() and not caches.is_as_summed(folder / MODEL):
+            log.warning("%s is damaged: it is made again", folder / MODEL)
+            shutil.rmtree(folder / MODEL)
         if not (folder / MODEL).is_dir():
             _run(images, list(sha256), folder, shared_camera, seed, threads)
     return folder / MODEL
@@ -108,8 +112,6 @@ def _run(
             " that show the same things; give images that overlap, taken from different places,"
             " or a sparse model of your own (model=FOLDER)"
         )
-    unfinished = folder / "unfinished"
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir()
-    model.write(unfinished)
-    unfinished.rename(folder / MODEL)
+    with atomic.placing(folder / MODEL) as unfinished:
+        model.write(unfinished)
+        caches.sum_up(unfinished)

@@ -32,7 +32,7 @@ from protocols.samples import kept, photograph
 
 VERSION = 1  # raised with SHA256
 SHA256 = "a62b1670541121c5ba5b138add7b5e1007bc973336736350f7de270461f10d39"
-"""Of the whole set; see `samples.fingerprint`."""
+"""Of the whole set; see `cache.fingerprint`."""
 
 SCENES = {"astronaut": "astronaut.png", "camera": "camera.png", "coffee": "coffee.png"}
 """Photographs in the public domain or under CC0, all PNG: decoders agree on every pixel."""

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped, UInt8
 
 from harness import atomic
-from harness.atomic import must_be_free, placing
+from harness.atomic import placing
 
 SIDE = 64  # pixels of a patch
 GRID = 16  # patches along each side of a tile
@@ -32,13 +32,33 @@ def write_scene(
     second: Int[np.ndarray, " n"] | None = None,
     about: Mapping[str, object] | None = None,
 ) -> None:
-    """Write one scene; the folder appears when it is whole.
+    """Write one scene into a new folder, which appears when it is whole; as `fill` does.
+
+    Raises:
+        ValueError: as `fill` does; the folder is not there then.
+        FileExistsError: if there is something in the folder.
+    """
+    with placing(folder) as unfinished:
+        fill(unfinished, patches, points, interest, pairs, second=second, about=about)
+
+
+def fill(
+    folder: Path,
+    patches: Iterable[Patches],
+    points: Int[np.ndarray, " n"],
+    interest: Float[np.ndarray, "n 5"],
+    pairs: Mapping[str, Int[np.ndarray, "_ 2"]],
+    *,
+    second: Int[np.ndarray, " n"] | None = None,
+    about: Mapping[str, object] | None = None,
+) -> None:
+    """Write the files of one scene into a folder that is being placed.
 
     Patches are taken batch by batch and no more than a tile of them is held. The same arguments
     write the same bytes.
 
     Args:
-        folder: a new folder, or an empty one; its name is the scene's.
+        folder: the folder.
         patches: batches of any sizes, in the order of `points`.
         points: number of the 3-D point that each patch shows.
         interest: of each patch: the number of the reference image, in which its *point* was found
@@ -48,10 +68,8 @@ def write_scene(
         about: kept as dataset.json; its "name" is that of the data set.
 
     Raises:
-        ValueError: if the arguments don't fit each other; the folder is not there then.
-        FileExistsError: if there is something in the folder.
+        ValueError: if the arguments don't fit each other.
     """
-    must_be_free(folder)
     n = len(points)
     if not n or interest.shape != (n, 5):
         raise ValueError(f"{n} points and {list(interest.shape)} numbers of interest: n and [n, 5]")
@@ -61,26 +79,24 @@ def write_scene(
             raise ValueError(f"{name!r} names no list of pairs: m50_100000_100000_0.txt does")
         if rows.ndim != 2 or rows.shape[1] != 2 or (rows < 0).any() or (rows >= n).any():
             raise ValueError(f"{name}: {list(rows.shape)} with rows outside of 0 .. {n - 1}")
-    with placing(folder) as unfinished:
-        for number, tile in enumerate(_tiles(patches, n)):
-            with atomic.writing(unfinished / f"patches{number:04}.bmp") as stream:
-                stream.write(_bitmap(tile))
-        columns = zip(points.tolist(), other.tolist(), strict=True)
-        text = [f"{point} {number}\n" for point, number in columns]
-        atomic.write_text(unfinished / "info.txt", "".join(text))
-        text = [
-            f"{image:.0f} {x:.4f} {y:.4f} {o:.6f} {s:.6f}\n"
-            for image, x, y, o, s in interest.tolist()
-        ]
-        atomic.write_text(unfinished / "interest.txt", "".join(text))
-        for name, rows in pairs.items():
-            lines = np.zeros((len(rows), 6), np.int64)
-            lines[:, [0, 3]], lines[:, [1, 4]] = rows, points[rows]
-            text = [" ".join(map(str, line)) + "\n" for line in lines.tolist()]
-            atomic.write_text(unfinished / name, "".join(text))
-        if about is not None:
-            text_about = json.dumps(about, indent=1, sort_keys=True) + "\n"
-            atomic.write_text(unfinished / "dataset.json", text_about)
+    for number, tile in enumerate(_tiles(patches, n)):
+        with atomic.writing(folder / f"patches{number:04}.bmp") as stream:
+            stream.write(_bitmap(tile))
+    columns = zip(points.tolist(), other.tolist(), strict=True)
+    text = [f"{point} {number}\n" for point, number in columns]
+    atomic.write_text(folder / "info.txt", "".join(text))
+    text = [
+        f"{image:.0f} {x:.4f} {y:.4f} {o:.6f} {s:.6f}\n" for image, x, y, o, s in interest.tolist()
+    ]
+    atomic.write_text(folder / "interest.txt", "".join(text))
+    for name, rows in pairs.items():
+        lines = np.zeros((len(rows), 6), np.int64)
+        lines[:, [0, 3]], lines[:, [1, 4]] = rows, points[rows]
+        text = [" ".join(map(str, line)) + "\n" for line in lines.tolist()]
+        atomic.write_text(folder / name, "".join(text))
+    if about is not None:
+        text_about = json.dumps(about, indent=1, sort_keys=True) + "\n"
+        atomic.write_text(folder / "dataset.json", text_about)
 
 
 def _tiles(patches: Iterable[Patches], n: int) -> Iterator[UInt8[np.ndarray, "1024 1024"]]:

@@ -17,6 +17,7 @@ import scipy.io
 from jaxtyping import Float64, UInt8
 
 from harness import atomic
+from harness.cache import fingerprint
 from protocols.images.detect import detect
 from protocols.images.frames import (
     NOISE,
@@ -28,7 +29,7 @@ from protocols.images.frames import (
     uniform,
 )
 from protocols.images.sampling import patches, rounded
-from protocols.samples import fingerprint, kept, photograph
+from protocols.samples import kept, photograph
 
 VERSION = 1  # raised with SHA256
 SHA256 = "fae189dd3e646c093b0c1779195589f04b0bc4567e3a13d4c1629b3a6cfc9ed9"

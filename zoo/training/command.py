@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-import logging
 import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -14,12 +12,13 @@ from statistics import median
 
 import torch
 import torch.distributed as dist
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from torch.backends import cudnn
 
-from harness import Dataset, atomic, onnx_export, training_sets
+from harness import Dataset, atomic, locks, onnx_export, training_sets
 from harness.escape import visible
+from harness.progress import Bar
+from harness.stopping import after_this_step
 from harness.types import Patches
 from zoo import card as cards
 from zoo import trained
@@ -36,9 +35,7 @@ from zoo.training.together import number
 
 NOT_ON_CARD = {"data", "checkpoints"}
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-RECIPE, WEIGHTS, EPOCHS = "recipe.json", "weights.safetensors", "epochs"
-
-log = logging.getLogger(__name__)
+RECIPE, WEIGHTS, EPOCHS, LOCK = "recipe.json", "weights.safetensors", "epochs", ".lock"
 
 
 def train(
@@ -72,14 +69,16 @@ def train(
     out = out or Path("trained", recipe.name)
     keep_freed()
     # Without the flag, GPUs compute "float32" convolutions with 10 of its 23 bits.
-    with _processes(device) as place, cudnn.flags(enabled=True, allow_tf32=False):
+    exact = cudnn.flags(enabled=True, allow_tf32=False)
+    with _processes(device) as place, exact, _claimed(out, resume=resume):
         parts = [training_sets.open_set(one) for one in recipe.data]
         kind = precision_of(precision, place)
-        _claim(out, recipe, resume=resume)
         with _bar() as bar:
             run = _prepared(recipe, training_sets.joined(parts), place, kind, bar)
             if resume:
                 _must_be_the_same(out / RECIPE, run.recipe)
+            elif number() == 0:
+                atomic.write_text(out / RECIPE, recipe.model_dump_json(indent=1) + "\n")
 
             def keep_weights(seen: Seen) -> None:
                 if number() == 0:
@@ -98,21 +97,35 @@ def train(
     return out
 
 
-def _claim(out: Path, recipe: Recipe, *, resume: bool) -> None:
-    """Make the folder of a training, or check that it holds one to resume."""
-    if not resume and any((out / one).is_file() for one in (state.FILE, WEIGHTS)):
-        raise FileExistsError(
-            f"{out} holds a training already: go on with it by --resume, or choose another --out"
-        )
-    if not resume and (out / EPOCHS).exists():
-        raise FileExistsError(
-            f"{out / EPOCHS} holds weights of a training that can't be resumed: remove it, or"
-            " choose another --out"
-        )
-    if number() == 0:
-        out.mkdir(parents=True, exist_ok=True)
-        if not resume:
-            atomic.write_text(out / RECIPE, recipe.model_dump_json(indent=1) + "\n")
+@contextmanager
+def _claimed(out: Path, *, resume: bool) -> Iterator[None]:
+    """Hold the folder of a training while the block runs; if nothing comes of it, it is not left.
+
+    Raises:
+        BlockingIOError: if another process trains in it.
+        FileExistsError: if there is a training in it, and it is not resumed.
+        FileNotFoundError: if there is none, and it is to be resumed.
+        OSError: if it can't be written to.
+    """
+    if number() != 0:  # the first of several processes holds it for all
+        yield
+        return
+    atomic.must_be_writable(out, f"a training can't be kept in {out}", "choose another --out")
+    busy = f"another process trains in {out}: wait for it, or choose another --out"
+    with atomic.making(out), locks.alone(out / LOCK, busy=busy):
+        if resume:
+            state.must_be_in(out)
+        elif any((out / one).is_file() for one in (state.FILE, WEIGHTS)):
+            raise FileExistsError(
+                f"{out} holds a training already: go on with it by --resume, or choose another"
+                " --out"
+            )
+        elif (out / EPOCHS).exists():
+            raise FileExistsError(
+                f"{out / EPOCHS} holds weights of a training that can't be resumed: remove it, or"
+                " choose another --out"
+            )
+        yield
 
 
 def _must_be_the_same(file: Path, recipe: Recipe) -> None:
@@ -181,7 +194,7 @@ def precision_of(asked: str, device: torch.device) -> torch.dtype:
 
 
 def _prepared(
-    recipe: Recipe, dataset: Dataset, device: torch.device, precision: torch.dtype, bar: Progress
+    recipe: Recipe, dataset: Dataset, device: torch.device, precision: torch.dtype, bar: Bar
 ) -> Run:
     task = bar.add_task("reading patches", total=len(dataset))
 
@@ -203,7 +216,7 @@ def _prepared(
 def _trained(
     run: Run,
     out: Path,
-    bar: Progress,
+    bar: Bar,
     *,
     resume: bool,
     tensorboard: bool,
@@ -215,7 +228,7 @@ def _trained(
     write: Callable[[Seen], None] | None = None
     fpr95: float | None = None
     seen: Seen | None = None
-    with _interruptible() as stop:
+    with after_this_step() as stop:
         for seen in run_steps(run, out, resume=resume, keep_weights=keep_weights, stop=stop):
             if number() != 0 or (seen.loss is None and _is_told(out, seen.step)):
                 continue
@@ -242,34 +255,13 @@ def _line(name: str, seen: Seen, fpr95: float | None, speed: float) -> str:
     return f"{visible(name)}  step {seen.step}{loss}{held_out}{patches}"
 
 
-@contextmanager
-def _interruptible() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and a polite kill end the training after the step in hand; a second one at once."""
-    asked: list[int] = []
-
-    def ask(sign: int, frame: object) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(sign)
-        log.info("stopping after this step")
-
-    before = {sign: signal.signal(sign, ask) for sign in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for sign, handler in before.items():
-            signal.signal(sign, handler)
-
-
-def _bar() -> Progress:
-    return Progress(
+def _bar() -> Bar:
+    return Bar(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.completed:.0f}/{task.total:.0f}"),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=number() != 0,
+        silent=number() != 0,
     )
 
 

@@ -1,26 +1,31 @@
 """What a training says while it runs: a line of JSON a step, perhaps TensorBoard."""
 
 import json
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
 from harness import atomic
 from zoo.training.loop import Seen
+from zoo.training.state import LOG
 
-FILE = "log.jsonl"
+log = logging.getLogger(__name__)
 
 
 def open_log(out: Path, *, upto: int, tensorboard: bool = False) -> Callable[[Seen], None]:
     """A function that writes what it is told; lines of steps after `upto`, which come again, go."""
-    file = out / FILE
-    known = file.read_text("utf-8").splitlines() if file.is_file() else []
+    file = out / LOG
+    known = file.read_text("utf-8", "replace").splitlines() if file.is_file() else []
     kept = [line for line in known if 0 <= _step(line) <= upto]
+    lost = upto + 1 - len({_step(line) for line in kept})
+    if lost > 0:
+        log.warning("%s lacks %d steps that were done before: so will the card's curve", file, lost)
     atomic.write_text(file, "".join(f"{line}\n" for line in kept))
     board = _board(out, upto) if tensorboard else None
 
     def write(seen: Seen) -> None:
         found = {name: value for name, value in vars(seen).items() if value is not None}
-        with file.open("a", encoding="utf-8") as stream:
+        with atomic.naming(file), file.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(found) + "\n")
         for name in ("loss", "lr", "fpr95"):
             if board and name in found:
@@ -31,8 +36,8 @@ def open_log(out: Path, *, upto: int, tensorboard: bool = False) -> Callable[[Se
 
 def read_log(out: Path) -> list[Seen]:
     """What was said, in the order of steps."""
-    file = out / FILE
-    lines = file.read_text("utf-8").splitlines() if file.is_file() else []
+    file = out / LOG
+    lines = file.read_text("utf-8", "replace").splitlines() if file.is_file() else []
     return [Seen(**json.loads(line)) for line in lines if _step(line) >= 0]
 
 

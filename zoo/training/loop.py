@@ -10,13 +10,13 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import UInt8
+from jaxtyping import Int, UInt8
 from torch import nn
 
 from harness import Dataset
@@ -30,6 +30,8 @@ from zoo.training.groups import Groups
 from zoo.training.method import Batch, Method, Sampler
 from zoo.training.recipe import Pairs, Recipe, make
 from zoo.training.together import add_gradients, number, together
+
+log = logging.getLogger(__name__)
 
 VALIDATIONS = 10  # at the ends of epochs, in a whole training, and one before it
 
@@ -86,6 +88,7 @@ def prepare(
     must_fit(recipe, network, method)
     home = photograph(dataset)
     split = held_out.split(dataset.point, home, recipe.held_out, recipe.seed)
+    split = replace(split, train=with_pairs(dataset.point, split.train))
     if not len(split.a):
         log.info("held_out is 0: all points are trained on, so no held-out error is shown")
     groups = Groups.of(dataset.point, dataset.image, split.train)
@@ -126,6 +129,24 @@ def steps_per_epoch(recipe: Recipe, method: Method, groups: Groups) -> int:
             f"steps_per_epoch is {said}, but method {recipe.method.name!r} does not say how many"
             " steps that is: give a number by --set steps_per_epoch=..."
         ) from None
+
+
+def with_pairs(
+    point: Int[np.ndarray, " n"], rows: Int[np.ndarray, " rows"]
+) -> Int[np.ndarray, " some"]:
+    """The rows whose point has another row among them; the number of other points is logged.
+
+    A point with one patch gives no matching pair, and no method can train on it.
+    """
+    _, of_row, size = np.unique(point[rows], return_inverse=True, return_counts=True)
+    alone = int(np.count_nonzero(size == 1))
+    if alone and number() == 0:
+        log.warning(
+            "%d of %d points have one patch and give no matching pair: they are left out",
+            alone,
+            len(size),
+        )
+    return rows[size[of_row] > 1]
 
 
 def must_fit(recipe: Recipe, network: Network, method: Method) -> None:
@@ -195,14 +216,16 @@ def train(
         last = done == recipe.steps
         fpr95 = _validated(run) if is_moment(recipe, done) else None
         seen = Seen(done, loss, lr, fpr95, len(batch), seconds)
+        # Logged before the state is kept: a kill in between costs a step, not a line of the log.
+        yield seen
         if recipe.keeps_weights(done):
             keep_weights(seen)
-        if last or recipe.keeps_weights(done) or time.monotonic() - kept > keep_every:
+        stopped = not last and stop()
+        due = recipe.keeps_weights(done) or time.monotonic() - kept > keep_every
+        if last or stopped or due:
             keep(done)
             kept = time.monotonic()
-        yield seen
-        if not last and stop():
-            keep(done)
+        if stopped:
             return
 
 

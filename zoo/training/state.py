@@ -1,6 +1,7 @@
 """What a training needs to go on from where it was: written whole, read back bit for bit."""
 
 import hashlib
+import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,8 @@ from torch import nn
 from harness import atomic
 from zoo.training.recipe import Recipe, identity
 
-FILE = "checkpoint.pt"
+FILE, LOG = "checkpoint.pt", "log.jsonl"
+MARK = b"harness checkpoint 1\n"  # begins the file, before the sha256 of what follows
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +36,23 @@ def save(out: Path, of: Trained, *, step: int, seconds: float, origin: str) -> N
         "seconds": seconds,
         "origin": origin,
     }
+    contents = io.BytesIO()
+    torch.save(state, contents)
+    if (out / LOG).is_file():  # first: a state must not know of steps that the log has lost
+        atomic.sync_to_disk(out / LOG)
     with atomic.writing(out / FILE) as stream:
-        torch.save(state, stream)
+        stream.write(MARK + hashlib.sha256(contents.getbuffer()).digest())
+        stream.write(contents.getbuffer())
+
+
+def must_be_in(out: Path) -> None:
+    """Refuse to resume where there is nothing to go on from.
+
+    Raises:
+        FileNotFoundError: if no state is kept there.
+    """
+    if not (out / FILE).is_file():
+        raise FileNotFoundError(f"there is no {out / FILE} to resume from: leave out --resume")
 
 
 def load(out: Path, into: Trained, *, origin: str) -> tuple[int, float]:
@@ -45,18 +62,17 @@ def load(out: Path, into: Trained, *, origin: str) -> tuple[int, float]:
         FileNotFoundError: if there is none.
         ValueError: if it is another recipe's, or of other data, or damaged.
     """
+    must_be_in(out)
     file = out / FILE
-    if not file.is_file():
-        raise FileNotFoundError(f"there is no {file} to resume from: leave out --resume")
     device = next(into.network.parameters()).device
-    try:
-        state: dict[str, Any] = torch.load(file, map_location=device, weights_only=True)
-        found = state["origin"]
-    except Exception as error:  # of many types, by the way in which the file is broken
+    mark, digest, contents = _parts(file.read_bytes())
+    if mark != MARK or hashlib.sha256(contents).digest() != digest:
         raise ValueError(
-            f"{file} can't be read ({type(error).__name__}): remove {out} and train again"
-        ) from error
-    if found != origin:
+            f"{file} is damaged or of another version of the harness, its sha256 is not the one"
+            f" that it begins with: remove {out} and train again, or put back a copy of {file.name}"
+        )
+    state: dict[str, Any] = torch.load(io.BytesIO(contents), map_location=device, weights_only=True)
+    if state["origin"] != origin:
         raise ValueError(
             f"{file} was written for another recipe, other data, another precision or another"
             f" number of processes than those given: give the same again (see"
@@ -66,6 +82,11 @@ def load(out: Path, into: Trained, *, origin: str) -> tuple[int, float]:
     into.method.load_state_dict(state["method"], strict=True)
     into.optimiser.load_state_dict(state["optimiser"])
     return int(state["step"]), float(state["seconds"])
+
+
+def _parts(whole: bytes) -> tuple[bytes, bytes, bytes]:
+    begin, end = len(MARK), len(MARK) + hashlib.sha256().digest_size
+    return whole[:begin], whole[begin:end], whole[end:]
 
 
 def origin(recipe: Recipe, data: str, **facts: object) -> str:

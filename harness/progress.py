@@ -1,0 +1,99 @@
+"""How far long work is: a bar on a terminal, elsewhere a plain line now and then.
+
+Where stderr is a file or a pipe, a line says every half minute what is being done, whether or not
+anything came of it meanwhile: silence looks like a process that hangs.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from threading import Event, Thread
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from harness.escape import visible
+
+FIRST, EVERY = 10.0, 30.0  # seconds until the first line, and between two
+
+log = logging.getLogger(__name__)
+
+
+def plain(task: Task) -> str:
+    """A task in words: what it is, how much is done, how long it takes."""
+    done = f" {task.completed:,.0f}" if task.completed or task.total else ""
+    of = f" of {task.total:,.0f} ({task.percentage:.0f} %)" if task.total else ""
+    left = "" if not task.time_remaining else f", about {_duration(task.time_remaining)} left"
+    return f"{task.description}{done}{of}, {_duration(task.elapsed or 0.0)} so far{left}"
+
+
+class Bar(Progress):
+    """A progress bar on stderr, or lines in the log where that is no terminal."""
+
+    def __init__(
+        self,
+        *columns: str | ProgressColumn,
+        line: Callable[[Task], str] = plain,
+        silent: bool = False,
+    ) -> None:
+        """Show nothing yet.
+
+        Args:
+            columns: of the bar.
+            line: what is said of a task where there is no bar.
+            silent: say nothing at all.
+        """
+        console = Console(stderr=True)
+        disabled = silent or not console.is_terminal
+        super().__init__(*columns, console=console, transient=True, disable=disabled)
+        self._line = line
+        self._teller = Thread(target=self._tell, daemon=True) if disabled and not silent else None
+        self._ended = Event()
+
+    def start(self) -> None:
+        """Show the bar, or begin to tell."""
+        super().start()
+        if self._teller:
+            self._teller.start()
+
+    def stop(self) -> None:
+        """Hide the bar, or end to tell."""
+        self._ended.set()
+        if self._teller and self._teller.is_alive():
+            self._teller.join()
+        super().stop()
+
+    def _tell(self) -> None:
+        pause = FIRST
+        while not self._ended.wait(pause):
+            for task in self.tasks:
+                log.info("%s", self._line(task))
+            pause = EVERY
+
+
+def bar(*, silent: bool = False) -> Bar:
+    """A bar that counts, with the time that is left."""
+    text = TextColumn("{task.description}", markup=False)
+    columns = (text, BarColumn(), MofNCompleteColumn())
+    return Bar(*columns, TimeRemainingColumn(), silent=silent)
+
+
+@contextmanager
+def shown(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Show one piece of work while the block runs; it is told how much more is done."""
+    with bar() as made:
+        task = made.add_task(visible(what), total=total)
+        yield lambda done: made.advance(task, done)
+
+
+def _duration(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
