@@ -176,7 +176,8 @@ def build(
             if len(listed) < 2:
                 raise ValueError(
                     f"{images} has {len(listed)} images that can be read,"
-                    f" {', '.join(listed) or 'none'}{photographs.some(left_out)}: give two or more of one place"
+                    f" {', '.join(listed) or 'none'}{photographs.some(left_out)}: give two or more"
+                    " of one place"
                 )
             shared = len(set(shapes.values())) == 1 if shared_camera is None else shared_camera
             base = _reconstruct(images, listed, work, shared, seed, threads)
