@@ -34,7 +34,7 @@ from harness.distances import ANGLE, HAMMING, L2
 from harness.onnx_check import apart_by, verify
 from harness.onnx_export import export, through_onnx
 from zoo import l2net as l2net_paper
-from zoo import triplet_swap
+from zoo import mixed_context, triplet_swap
 from zoo.backbones import Deployed, L2Net, resize, standardise, unit
 from zoo.doap_networks import SpatialTransformer
 from zoo.hardtfeat import HardTFeat
@@ -198,6 +198,8 @@ NETWORKS = {  # every network of the zoo that is no part of another, as users ha
     "central-surround": lambda: Deployed(l2net_paper.CentralSurround()),
     "HyNet": lambda: Deployed(HyNet()),
     "TFeat to be trained": lambda: Deployed(triplet_swap.TFeat()),
+    "L2-Net of the mixed context": lambda: Deployed(mixed_context.L2Net()),
+    "BNNet": lambda: Deployed(mixed_context.BNNet()),
     "spatial transformer": lambda: Deployed(SpatialTransformer()),
 }
 
