@@ -52,7 +52,7 @@ class _Sampled(L2Net):
 
 
 class SpatialTransformer(Network):
-    """L2-Net on the part of each patch that an affine map shows; three convolutions predict it.
+    """L2-Net on the part of a patch that an affine map shows; three convolutions predict the map.
 
     Where a map points outside a patch, the patch's border is repeated (appendix B). The paper says
     how many convolutions there are and how large the patch is, but not their sizes. Here the third
