@@ -15,7 +15,7 @@ from scipy.special import expit, logit, stdtrit
 
 COVERED = 0.95
 FEWEST = 3  # scenes: Student's t of two is 12.7, and most of their intervals hold nearly everything
-WIDEST = 0.9  # an interval wider than this says nothing
+WIDEST = 0.75  # an interval wider than this says hardly anything
 
 Interval = tuple[float, float]
 
@@ -32,7 +32,7 @@ def interval(value: float, without: Float[np.ndarray, " scenes"]) -> Interval | 
     worse than all others, 86 to 94 % of those of 3 to 8 scenes do: what no scene shows is unknown.
 
     There is no interval where scenes are too few: fewer than 3; or all scenes but one score exactly
-    0 or exactly 1; or more than nine tenths of all values would lie in it.
+    0 or exactly 1; or more than three quarters of all values would lie in it.
 
     Args:
         value: the score over all scenes.

@@ -199,7 +199,7 @@ def to_markdown(board: Board) -> str:
     counted = {name for name in measured if name.rpartition("/")[2] in board.quantities}
     if measured - counted:
         legend.append("in brackets the 95 % interval over scenes, or cases, like these")
-    if any(_lacks_interval(row) for row in board.rows):
+    if _lacks_interval(board):
         legend.append("without brackets: scenes too few, or too many at 0 or 100, for an interval")
     if counted:
         legend.append("in brackets the middle 95 % of runs")
@@ -321,11 +321,12 @@ def _intervals(row: tuple[Record, ...]) -> dict[str, tuple[float, float]]:
     return {name: ends for record in row for name, ends in record.intervals.items()}
 
 
-def _lacks_interval(row: tuple[Record, ...]) -> bool:
-    """Whether a headline over scenes has no interval; quantities have one of repeated runs only."""
-    headlines = {record.protocol.headline for record in row if record.scenes}
-    lacking = headlines & _scores(row).keys() - _intervals(row).keys()
-    return any(name.rpartition("/")[2] not in quantities_of(row) for name in lacking)
+def _lacks_interval(board: Board) -> bool:
+    """Whether a score has no interval though it sums up scenes, or though another model has one."""
+    wanted = {name for row in board.rows for name in _intervals(row)}
+    wanted |= {record.protocol.headline for row in board.rows for record in row if record.scenes}
+    wanted = {name for name in wanted if name.rpartition("/")[2] not in board.quantities}
+    return any(wanted & _scores(row).keys() - _intervals(row).keys() for row in board.rows)
 
 
 def _rows(records: list[Record]) -> tuple[tuple[Record, ...], ...]:
