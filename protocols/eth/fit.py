@@ -68,11 +68,12 @@ def check(images: Path, names: Sequence[str], known: Cameras) -> None:
         if fitting[best] >= LEAST
         else "they may be those of other images, or in another order"
     )
+    share = _share(judged, known) or 0.0
     raise ValueError(
         f"{images.parent / FOLDER}: the cameras of {len(bad)} of {len(names)} images,"
-        f" {names[bad[0]]}{' and others' * (len(bad) > 1)}, do not fit the images: of their"
-        f" matches only {_share(judged, known) or 0.0:.0%} lie on the epipolar lines;"
-        f" {cause}; or move {FOLDER} away to go without known cameras"
+        f" {names[bad[0]]}{' and others' * (len(bad) > 1)}, do not fit the images: only {share:.0%}"
+        f" of their matches lie on the epipolar lines; {cause}; or move {FOLDER} away to go without"
+        " known cameras"
     )
 
 
