@@ -48,8 +48,10 @@ def made(n: int) -> tuple[AffineFrames, AffineFrames, np.ndarray, np.ndarray]:
 
 
 def by_sorting(a: np.ndarray, b: np.ndarray) -> list[tuple[int, int]]:
-    crossed = L2.cross(a, b)
-    rows, columns = np.unravel_index(np.argsort(crossed, axis=None, kind="stable"), crossed.shape)
+    rows, columns = (index.ravel() for index in np.indices((len(a), len(b))))
+    measured = L2.paired(np.concatenate([a, b]), rows, len(a) + columns)
+    order = np.argsort(measured, kind="stable")
+    rows, columns = rows[order], columns[order]
     free_row, free_column, taken = [True] * len(a), [True] * len(b), []
     for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
         if free_row[row] and free_column[column]:

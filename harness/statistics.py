@@ -32,7 +32,8 @@ def interval(value: float, without: Float[np.ndarray, " scenes"]) -> Interval | 
     worse than all others, 86 to 94 % of those of 3 to 8 scenes do: what no scene shows is unknown.
 
     There is no interval where scenes are too few: fewer than 3; or all scenes but one score exactly
-    0 or exactly 1; or more than three quarters of all values would lie in it.
+    0 or exactly 1; or more than three quarters of all values would lie in it. In the shares above
+    such a case counts as an interval of all values.
 
     Args:
         value: the score over all scenes.
