@@ -98,6 +98,9 @@ def main() -> None:
 def _end_stopped() -> NoReturn:
     told = "stopped; run it again: it goes on from what is kept, a training by --resume"
     print(f"harness: {told}", file=sys.stderr)
+    # Python remembers an interrupt of a text in exec(), by which dataclasses are made, and under
+    # `python -m` it would then end by SIGINT, whatever the status is. The next text resets that.
+    exec("")
     sys.exit(stopping.status())
 
 

@@ -12,7 +12,7 @@ from rich.markdown import Markdown
 from toy import toy_dataset, toy_descriptor, toy_protocol
 
 import harness.escape
-from harness import cli, download, results, session
+from harness import cli, download, progress, results
 from harness.escape import csv_cell, markdown, visible
 from harness.evaluate import evaluate
 from harness.report import leaderboard
@@ -111,7 +111,7 @@ def test_a_bar_shows_a_name_as_it_is(name, capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "200")
-    with session.progress(name, 2) as advance:
+    with progress.shown(name, 2) as advance:
         advance(1)
     with download.bar(name) as advance:
         advance(1, 2)

@@ -204,7 +204,7 @@ def test_a_region_and_its_image_correspond():
     there = np.random.default_rng(0).permutation(60)
     b = AffineFrames(*seen.centre.T.copy(), np.linalg.cholesky(seen.shape), a.score).take(there)
     truth = correspondences(a, b, H, exact_overlap)
-    own = Matches(there, np.arange(60), np.zeros(60, np.float32))
+    own = Matches(there, np.arange(60), np.zeros(60))
     assert truth.holds(own).all()
     assigned = set(zip(truth.a[truth.assigned], truth.b[truth.assigned], strict=True))
     assert assigned == set(zip(there, np.arange(60), strict=True))
@@ -226,7 +226,7 @@ def test_a_match_is_right_if_its_regions_correspond():
     row, column = (index.ravel() for index in np.indices((50, 50)))
     known = set(zip(truth.a.tolist(), truth.b.tolist(), strict=True))
     wanted = [pair in known for pair in zip(row.tolist(), column.tolist(), strict=True)]
-    assert truth.holds(Matches(row, column, np.zeros(2500, np.float32))).tolist() == wanted
+    assert truth.holds(Matches(row, column, np.zeros(2500))).tolist() == wanted
     assert len(truth.assigned) < len(truth.a)
 
 
@@ -235,7 +235,7 @@ def test_without_correspondences_no_match_is_right():
     far = AffineFrames(a.x + 1e4, a.y, a.matrix, a.score)
     truth = correspondences(a, far, np.eye(3), exact_overlap)
     rows = np.arange(5)
-    assert not truth.holds(Matches(rows, rows, np.zeros(5, np.float32))).any()
+    assert not truth.holds(Matches(rows, rows, np.zeros(5))).any()
 
 
 def test_the_largest_overlap_is_assigned_first():

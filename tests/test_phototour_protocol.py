@@ -212,7 +212,7 @@ def test_only_scenes_of_the_official_size_are_phototour(tmp_path, monkeypatch, c
     )
 
 
-@pytest.mark.parametrize("file", ["info.txt", PAPERS, "interest.txt", "patches0000.bmp"])
+@pytest.mark.parametrize("file", ["info.txt", PAPERS, "interest.txt"])
 def test_a_stand_in_of_the_right_number_of_patches_is_not_phototour(
     tmp_path, monkeypatch, caplog, file
 ):

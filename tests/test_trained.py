@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness import code, home, registry, results
+from harness import cache, code, home, registry, results
 from harness.contracts import check_descriptor
 from harness.distances import HAMMING, L2
 from harness.evaluate import evaluate
@@ -84,7 +84,8 @@ def test_a_shipped_model_computes_what_its_weights_give_in_torch(shipped):
     assert made.provider == "CPUExecutionProvider"
     assert apart_by(made.describe(PATCHES), by_torch.describe(PATCHES), L2).max() < 1e-5
     assert not [law for law in check_descriptor(made) if not law.passed]
-    kept = [onnx.load(file) for file in home.cache("onnx").glob("*.onnx")]
+    entries = home.cache("onnx").rglob("*.entry")
+    kept = [onnx.load_from_string(entry.read_bytes()[: -cache.END]) for entry in entries]
     said = [{one.key: one.value for one in model.metadata_props} for model in kept]
     mine = [one for one in said if one["weights_sha256"] == shipped.weights]
     assert [json.loads(one["recipe"]) for one in mine] == [FACTS["recipe"]]
