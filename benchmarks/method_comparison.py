@@ -37,12 +37,10 @@ from zoo.training.recipe import read
 
 ANY = "adasample, any positive"
 CROSS = "adasample, cross negatives"
-DROPPED = "hardnet, dropout 0.3"
 ASKED = (
     ("adasample", "hardnet"),
     ("adasample", ANY),
     (CROSS, "adasample"),
-    (DROPPED, "hardnet"),
     ("adasample+sos", "adasample"),
     ("adasample+sos", "sosnet"),
     ("sosnet", "hardnet"),
@@ -56,7 +54,6 @@ METHODS = tuple(dict.fromkeys(name for pair in ASKED for name in pair))
 FROM = {  # a recipe, and what is set
     ANY: ("adasample", "method.lambda_=0", "method.class_size=2"),
     CROSS: ("adasample", "method.negatives=cross"),
-    DROPPED: ("hardnet", "network.dropout=0.3"),
 }
 RATE = next(float(one.partition("=")[2]) for one in ALIKE if one.startswith("optimiser.lr="))
 LESS = "FPR95 of held-out points"  # the one measure of which less is better

@@ -1,7 +1,7 @@
 """Can DOAP's spatial transformer learn to undo turns, scales and shifts, and do the shipped maps?
 
     python benchmarks/transformer_alignment.py --data DIR --held-out DIR [--factors X,X] [--seeds N]
-        [--steps N] [--turn DEGREES]
+        [--steps N] [--turn DEGREES] [--whole]
 
 The first table shows the maps of the shipped weights on 2,000 patches of `--held-out`. For the
 second table only the three convolutions that predict the maps are trained, from the zoo's start.
@@ -10,7 +10,7 @@ homographies (8 patches of each point), is turned, scaled and shifted by random 
 the network sees it, and the loss tells matching pairs from the others of a batch of 64 pairs. Adam
 starts at 0.005 and falls evenly to 0; the factor is that of the prediction layer, 0.01 in the
 paper. Every tenth point is left out of the training and tested: errors are between the two patches
-of a pair, with the maps of both applied.
+of a pair, with the maps of both applied. With `--whole` L2-Net is trained as well, by DOAP.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from torch.nn import functional
 from harness import training_sets
 from zoo import card, shipped, trained
 from zoo.backbones import resize, standardise, unit
+from zoo.doap import average_precision, euclidean
 from zoo.doap_networks import SpatialTransformer
 from zoo.training.patches import stored
 
@@ -122,10 +123,55 @@ def learned(
     return network.eval()
 
 
+def learned_together(
+    patches: np.ndarray, rows: np.ndarray, *, factor: float, steps: int, turn: float, seed: int
+) -> SpatialTransformer:
+    """A transformer that was trained whole, by DOAP: batches of 64 points, 4 patches each."""
+    torch.manual_seed(seed)
+    network = SpatialTransformer(dropout=0.1).to(memory_format=torch.channels_last).train()
+    rng, random = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
+    slow = [*network.predict.parameters()]
+    named = network.named_parameters()
+    rest = [own for name, own in named if not name.startswith("predict")]
+    groups = [{"params": rest, "factor": 1.0}, {"params": slow, "factor": factor}]
+    optimiser = torch.optim.Adam(groups, lr=RATE)
+    for step in range(steps):
+        for group in optimiser.param_groups:
+            group["lr"] = RATE * group["factor"] * (1 - step / steps)
+        point = rng.choice(len(rows), 64, replace=False)
+        which = np.argsort(rng.random((64, PATCHES)), axis=1)[:, :4]
+        chosen = rows[point[:, None], which].ravel()
+        grey = torch.from_numpy(patches[chosen])[:, None].float()
+        seen, _ = disturbed(grey, random, turn)
+        numbers = torch.from_numpy(np.repeat(point, 4))
+        loss = 1 - average_precision(network(seen), numbers, euclidean(25)).mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return network.eval()
+
+
+def vectors_of(network: SpatialTransformer, patches: torch.Tensor) -> torch.Tensor:
+    """Vectors of the whole network."""
+    return torch.cat([network(some) for some in patches.split(64)])
+
+
 def measured(
-    network: SpatialTransformer, patches: np.ndarray, rows: np.ndarray, turn: float
+    network: SpatialTransformer,
+    patches: np.ndarray,
+    rows: np.ndarray,
+    turn: float,
+    whole_network: bool = False,
 ) -> str:
-    """The cells of a row of the second table."""
+    """The cells of a row of the second table.
+
+    Args:
+        network: trained.
+        patches: of the data set, 64x64.
+        rows: of the points that are tested.
+        turn: degrees either way.
+        whole_network: its own vectors find matches, in place of the fixed descriptor's.
+    """
     rng, random = np.random.default_rng(5), torch.Generator().manual_seed(5)
     seen, given = pairs(patches, rows, TESTED, turn, rng, random)
     found = predicted(network, seen)
@@ -140,13 +186,14 @@ def measured(
         return float((torch.cdist(a, b).argmin(1) == torch.arange(len(a))).float().mean())
 
     with torch.inference_mode():
-        after = right(described(network.aligned(seen)))
+        own = vectors_of(network, seen) if whole_network else described(network.aligned(seen))
     correlation = np.corrcoef(degrees(found).numpy(), -degrees(given).numpy())[0, 1]
+    plain = "" if whole_network else f"{100 * right(described(resize(seen, 32))):.1f} → "
     return (
         f"{degrees(found).std():.2f} | {octaves(found).std():.3f} | {found[:, 0, 2].std():.3f} |"
         f" {correlation:.2f} | {error(given, degrees):.1f} → {error(whole, degrees):.1f} |"
         f" {error(given, octaves):.3f} → {error(whole, octaves):.3f} |"
-        f" {100 * right(described(resize(seen, 32))):.1f} → {100 * after:.1f}"
+        f" {plain}{100 * right(own):.1f}"
     )
 
 
@@ -177,6 +224,7 @@ def main() -> None:
     parser.add_argument("--factors", default="0.01,1")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--steps", type=int, default=250)
+    parser.add_argument("--whole", action="store_true", help="train the descriptor, too, by DOAP")
     parser.add_argument("--turn", type=float, default=30.0, help="degrees either way")
     given = parser.parse_args()
     print("\n".join(spread(stored(training_sets.open_set(str(given.held_out)), 42))), flush=True)
@@ -188,10 +236,11 @@ def main() -> None:
     print(f"\n| {' | '.join(COLUMNS)} |\n|{'---:|' * len(COLUMNS)}")
     for factor in map(float, given.factors.split(",")):
         for seed in range(given.seeds):
-            network = learned(
+            train_by = learned_together if given.whole else learned
+            network = train_by(
                 patches, train, factor=factor, steps=given.steps, turn=given.turn, seed=seed
             )
-            cells = measured(network, patches, test, given.turn)
+            cells = measured(network, patches, test, given.turn, given.whole)
             print(f"| {factor:g} | {seed} | {cells} |", flush=True)
 
 
