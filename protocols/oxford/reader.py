@@ -1,4 +1,4 @@
-"""The Oxford sequences as one data set: regions of every image, patches, and what is the same.
+"""The Oxford sequences as one data set: regions, patches and ground-truth correspondences.
 
 A set is called `oxford` if it holds the eight published sequences, pixel by pixel, with regions of
 our own Harris-Affine detector; `oxford-six` if it lacks bark and trees, as papers do. Regions from
@@ -38,7 +38,7 @@ EIGHT = (*SIX, "bark", "trees")
 PUBLISHED: dict[str, dict[str, Any]] = json.loads(
     (files("protocols.oxford") / "official.json").read_text()
 )
-"""Of each published sequence, how sha256 hashes begin: of what `_outline` says, and of the grey
+"""Beginnings of the sha256 hashes of each published sequence: of its `_outline`, and of the grey
 values of each image (`Sequence.pixels`)."""
 
 SIDE = 65  # pixels of a patch
@@ -163,10 +163,10 @@ def check_fit(root: Path, sequences: list[Sequence]) -> None:
     """Check homographies against images, except those of published sets and of sets made here.
 
     Raises:
-        ValueError: as `fit.check` does.
+        ValueError: as `fit.check_once` does.
     """
     if not (root / "dataset.json").is_file():
-        fit.check([one for one in sequences if differs(one)])
+        fit.check_once([one for one in sequences if differs(one)])
 
 
 def differs(sequence: Sequence) -> str:

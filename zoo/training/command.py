@@ -99,7 +99,7 @@ def train(
 
 @contextmanager
 def _claimed(out: Path, *, resume: bool) -> Iterator[None]:
-    """Hold the folder of a training while the block runs; if nothing comes of it, it is not left.
+    """Hold the lock of a training's folder in the block; an empty folder is removed after an error.
 
     Raises:
         BlockingIOError: if another process trains in it.
