@@ -8,11 +8,9 @@ their folder.
 """
 
 import hashlib
-import json
 import logging
 from dataclasses import dataclass
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +25,7 @@ from protocols.images.affine import AffineFrames, affine_patches
 from protocols.images.grey import read_grey
 from protocols.images.sequences import IMAGES, Sequence, find
 from protocols.naming import after_folder, granted, plain, unless_wrong
+from protocols.official import official
 from protocols.oxford import regions
 from protocols.oxford.ellipses import Measure
 from protocols.oxford.truth import MAGNIFICATION, Truth, correspondences
@@ -35,9 +34,7 @@ log = logging.getLogger(__name__)
 
 SIX = ("graf", "bikes", "ubc", "leuven", "boat", "wall")  # of the papers
 EIGHT = (*SIX, "bark", "trees")
-PUBLISHED: dict[str, dict[str, Any]] = json.loads(
-    (files("protocols.oxford") / "official.json").read_text()
-)
+PUBLISHED: dict[str, dict[str, Any]] = official("oxford")
 """Beginnings of the sha256 hashes of each published sequence: of its `_outline`, and of the grey
 values of each image (`Sequence.pixels`)."""
 
