@@ -1,4 +1,4 @@
-"""What was computed, kept on disk by what it was computed from; each entry has a checksum.
+"""Results of long computations on disk, found by a hash of their inputs; entries have checksums.
 
 The checksum is a CRC-32 of the entry's key and contents. It guards against accidents, not against
 forgers: it sees every flipped bit and every burst of up to 32, and misses one in 2^32 of all other
@@ -213,7 +213,7 @@ def _is_whole(file: Path) -> bool:
 
 
 def _seed(file: Path) -> int:
-    """Where a checksum begins, so that an entry under another's name is not taken for it."""
+    """First value of a checksum: from the name, so that a renamed entry counts as damaged."""
     return zlib.crc32(file.stem.encode())
 
 
@@ -228,7 +228,7 @@ def _drop(file: Path) -> None:
 
 
 def _once(target: Path, read: Callable[[], T | None], make: Callable[[], T]) -> T:
-    """What is read, or else made: by one process at a time, where the place can be locked."""
+    """The value that `read` finds, or else the one that `make` makes, in one process at a time."""
     found = read()
     if found is not None:
         return found

@@ -1,4 +1,4 @@
-"""Errors that a user can mend are told in one line; what a plug-in raises becomes one of them."""
+"""Errors that a user can correct, reported on one line; errors of plug-ins are turned into them."""
 
 import importlib
 import sys

@@ -38,7 +38,7 @@ def place(*parts: str) -> Path:
 
 
 def places(*parts: str) -> list[Path]:
-    """Where something may be: in the cache, and in the temporary folder where that stands in."""
+    """Places to look in: the cache and, if it can't be written to, the temporary folder."""
     return [cache(*parts)] + ([] if writable() else [_temporary().joinpath(*parts)])
 
 

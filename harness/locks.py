@@ -1,7 +1,7 @@
-"""Locks of the operating system: one ends with the process that holds it, however that ends.
+"""Locks of the operating system, which frees them when the process ends, even if it is killed.
 
-What counts is the lock, not that its file exists: the file of a killed process stops nobody. On NFS
-and other network file systems the server keeps them, so they hold between machines.
+The lock counts, not its file: a file that a killed process left behind stops nobody. On NFS and
+other network file systems the server keeps the locks, so they hold between machines.
 """
 
 import errno
@@ -55,7 +55,7 @@ def opened(file: Path, *, busy: str | None = None) -> int:
             raise
         os.close(descriptor)
         if locked:
-            continue  # who held it before has renamed or removed the file: open what is there now
+            continue  # its last holder renamed or removed the file: open the one that is there now
         if busy is not None:
             raise BlockingIOError(busy)
         time.sleep(PAUSE)
@@ -86,7 +86,7 @@ def alone(file: Path, *, busy: str | None = None) -> Iterator[bool]:
     try:
         yield True
     finally:
-        # Removed while it is held: who waits for it finds that it is gone, and makes another.
+        # Removed while it is held: a waiting process finds that it is gone, and makes another.
         with suppress(OSError):  # Windows removes no open file: it stays, and stops nobody
             file.unlink()
         os.close(descriptor)

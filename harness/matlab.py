@@ -1,4 +1,4 @@
-"""Whether a .mat file is whole: SciPy passes over the missing end of its last variable."""
+"""Checks that a .mat file is whole: SciPy accepts one whose last variable is cut off."""
 
 import struct
 from pathlib import Path

@@ -39,7 +39,7 @@ def each_apart(
     items: Sequence[A],
     progress: Callable[[int, int], None] | None = None,
 ) -> list[B]:
-    """The same in processes, for what keeps Python itself busy: threads would wait for each other.
+    """Like `each`, in processes, for code that holds the GIL.
 
     Function and items are sent to the processes, so none can be a closure. They import the main
     script: one that comes here has to begin with `if __name__ == "__main__":`.

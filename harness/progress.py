@@ -1,4 +1,4 @@
-"""How far long work is: a bar on a terminal, elsewhere a plain line now and then.
+"""Progress of long work: a bar on a terminal, elsewhere a plain line now and then.
 
 Where stderr is a file or a pipe, a line says every half minute what is being done, whether or not
 anything came of it meanwhile: silence looks like a process that hangs.
@@ -60,13 +60,13 @@ class Bar(Progress):
         self._ended = Event()
 
     def start(self) -> None:
-        """Show the bar, or begin to tell."""
+        """Show the bar, or start logging."""
         super().start()
         if self._teller:
             self._teller.start()
 
     def stop(self) -> None:
-        """Hide the bar, or end to tell."""
+        """Hide the bar, or stop logging."""
         self._ended.set()
         if self._teller and self._teller.is_alive():
             self._teller.join()
@@ -89,7 +89,7 @@ def bar(*, silent: bool = False) -> Bar:
 
 @contextmanager
 def shown(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Show one piece of work while the block runs; it is told how much more is done."""
+    """Show one piece of work while the block runs; call what it yields with the steps just done."""
     with bar() as made:
         task = made.add_task(visible(what), total=total)
         yield lambda done: made.advance(task, done)

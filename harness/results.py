@@ -66,9 +66,9 @@ class ProtocolFacts(_Part):
     name: str = _Name
     version: int = Field(ge=1)
     headline: str = _Name
-    # Whose version, which stands in the environment, may change a score.
+    # Distributions whose version can change a score; the environment has the versions.
     libraries: list[str] = Field(default=[], exclude_if=lambda found: not found)
-    # Of scores that are no fractions, by the last part of their names.
+    # Kinds of the scores that are not fractions, by the last part of their names.
     quantities: dict[str, Quantity] = Field(default={}, exclude_if=lambda found: not found)
 
 
@@ -81,11 +81,12 @@ class DataFacts(_Part):
     patches: int = Field(ge=0)
     complete: bool
     seen_in_training: bool
-    # Names of training data that nobody knew then: they may be those of these patches.
+    # Names of training data that no protocol knew when this was measured: such data may include
+    # these patches.
     unknown_in_training: list[str] = Field(default=[], exclude_if=lambda found: not found)
     cells: list[str] = []  # parts of the data that are scored apart
     refused: list[str] = []  # those of them that the model was trained on: it has no score there
-    # What can't be known of data that bear a published name, in sentences.
+    # Sentences: which facts of the published data of this name could not be checked.
     unchecked: list[str] = Field(default=[], exclude_if=lambda found: not found)
 
     @model_validator(mode="after")

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 import numpy as np
 from jaxtyping import Bool, Float64, Int
 
-OFF = 1e-3  # of its range, by which a counter may be off a straight line: few digits were written
+OFF = 1e-3  # share of its range that a counter may be off a straight line: it may be rounded
 BITS = 20.0  # of evidence: less than one data set in a million has such a column by chance
-LOOKED_AT = 10_000  # numbers from which it is known how many different ones there are
+LOOKED_AT = 10_000  # numbers among which the different ones are counted
 
 
 def columns_that_count(parts: Iterable[np.ndarray]) -> list[int]:
@@ -53,7 +53,7 @@ def columns_that_count(parts: Iterable[np.ndarray]) -> list[int]:
         sizes.append(n)
     if straight is None:
         return []
-    # A number that the others foretell would be right by chance once in as many as there are.
+    # By chance, a number equals its prediction once in n cases, of n different numbers.
     bits = min(np.log2(max(len(values), 2)), -np.log2(2 * OFF))
     wanted = (BITS + np.log2(len(straight))) / bits
     first, step, size = np.array(firsts), np.array(steps), np.array(sizes)
@@ -69,7 +69,7 @@ def _foretold(
     step: Float64[np.ndarray, " parts"],
     size: Int[np.ndarray, " parts"],
 ) -> int:
-    """How many numbers of a column the others foretell, by the best of four ways of counting."""
+    """How many numbers of a column follow from the others, by the best of four ways of counting."""
     rows, long = int(size.sum()), size > 1
     found = [int(np.maximum(size - 2, 0).sum())]  # whatever each part begins with
     if long.any():

@@ -55,7 +55,8 @@ def _handled(first: Callable[[], None]) -> Iterator[None]:
         first()
 
     now = {one: signal.getsignal(one) for one in SIGNALS}
-    # Ignored ones stay so: nohup asks for that. What is no handler of Python's can't be put back.
+    # Ignored signals stay ignored: nohup asks for that. A handler that is not Python's (None) can't
+    # be restored, so its signal is left alone.
     before = {one: old for one, old in now.items() if old not in (signal.SIG_IGN, None)}
     _asked.clear()
     for one in before:

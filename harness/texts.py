@@ -59,7 +59,7 @@ def read_json(file: Path) -> Any:
     try:
         return json.loads(text)
     except RecursionError as error:
-        raise ValueError(f"{file} is not JSON of a data set: it is nested too deeply") from error
+        raise ValueError(f"{file} is not JSON that can be read: it is nested too deeply") from error
     except ValueError as error:  # also a number of more digits than Python converts
         raise ValueError(f"{file} is not JSON: {error}") from error
 

@@ -65,7 +65,7 @@ class Dataset:
     truth: str = ""  # sha256 of the files that define the task: pairs, queries, splits
     sources: frozenset[str] = frozenset()  # where the patches come from, as in `trained_on`
     complete: bool = True  # False where the user allowed parts to be missing
-    # Sentences on what can't be known of data that bear a published name: which facts are missing.
+    # Sentences: which facts of the published data of this name could not be checked.
     unchecked: tuple[str, ...] = ()
     photographs: tuple[str, ...] = ()  # sha256 of the file of image i, or ""; none: nobody knows
 
@@ -196,7 +196,7 @@ class Protocol:
     # Parts that a model may be kept from one by one, by the first part of the names of their
     # scores and of their blocks -> sources.
     cells: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    # Of scores that are no fractions, by the last part of their names.
+    # Kinds of the scores that are not fractions, by the last part of their names.
     quantities: Mapping[str, Quantity] = field(default_factory=dict)
     libraries: tuple[str, ...] = ()  # distributions whose version may change a score
 

@@ -1,11 +1,7 @@
 """Names of the data that the protocols test, and how else papers and code write them."""
 
-import json
-from importlib.resources import files
-
 from harness.data_names import Family
-
-_SEQUENCES = json.loads((files("protocols.hpatches") / "official.json").read_text())["lengths"]
+from protocols.official import official
 
 # fmt: off
 FAMILIES = (
@@ -22,7 +18,7 @@ FAMILIES = (
             "HPatches sequences release",
             "homography patches",
         ),
-        parts={sequence: () for sequence in _SEQUENCES},
+        parts={sequence: () for sequence in official("hpatches")["lengths"]},
         alone=True,
         sets=("hpatches-sample", "hpatches-mini"),
     ),

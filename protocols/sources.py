@@ -5,11 +5,9 @@ addresses were read on the authors' pages and in code, and not called; one that 
 stays for the day that it comes back.
 """
 
-import json
-from importlib.resources import files
-
 from harness.copies import Copy
 from harness.datasets import Part, Source
+from protocols.official import official
 
 NONE_STATED = "none stated; treat it as for research only"
 
@@ -28,7 +26,7 @@ def _phototour() -> list[Source]:
         "notredame_harris": "69f8c90f78e171349abdf0307afefe4d",
         "yosemite_harris": "a73253d1c6fbd3ba2613c45065c00d46",
     }
-    sizes = json.loads((files("protocols.phototour") / "official.json").read_text())
+    sizes = official("phototour")
     rows = []
     for scene, value in md5.items():
         original = Copy(f"http://matthewalunbrown.com/patchdata/{scene}.zip", f"md5:{value}")
@@ -80,8 +78,7 @@ def _hpatches() -> list[Source]:
     old = "http://icvl.ee.ic.ac.uk/vbalnt/hpatches"  # no address since 2024 (hpatches-dataset#11)
     new = "https://huggingface.co/datasets/vbalnt/hpatches/resolve/main"  # by its first author
     tasks = "https://raw.githubusercontent.com/hpatches/hpatches-benchmark/master/tasks"
-    official = json.loads((files("protocols.hpatches") / "official.json").read_text())
-    blobs: dict[str, str] = official["git_blob_sha1"]
+    blobs: dict[str, str] = official("hpatches")["git_blob_sha1"]
     return [
         Source(
             name="hpatches/patches",

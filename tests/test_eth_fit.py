@@ -82,6 +82,20 @@ def test_images_of_another_size_than_their_cameras_are_refused(scene):
         checked(scene)
 
 
+def test_cameras_that_fitted_are_compared_again_only_if_they_change(scene, caplog):
+    caplog.set_level("INFO")
+
+    def compared():
+        caplog.clear()
+        opened(scene)
+        return "comparing 5 images with their cameras" in caplog.text
+
+    compared()
+    assert not compared()
+    edit(scene, lambda r, c: (r, c + 1e-6))
+    assert [compared() for _ in range(2)] == [True, False]
+
+
 def test_images_that_show_too_little_are_not_judged(scene):
     for file in (scene / "images").iterdir():
         cv2.imwrite(str(file), np.full((320, 400), 90, np.uint8))

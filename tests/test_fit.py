@@ -6,7 +6,7 @@ import pytest
 
 from protocols.hpatches.build import build
 from protocols.images.agreement import CHANCE, agreement
-from protocols.images.fit import DOUBT, MARGIN, check, fit
+from protocols.images.fit import DOUBT, MARGIN, check, check_once, fit
 from protocols.images.sequences import find
 
 HEIGHT, WIDTH = 200, 260
@@ -169,6 +169,28 @@ def test_a_built_set_says_how_much_alike_matching_patches_are(tmp_path):
         f'"correlation": [\n    {found.found[0].matching:.4f}'
         in (report.folder / "dataset.json").read_text()
     )
+
+
+def test_a_sequence_that_fitted_is_measured_again_only_if_a_file_changes(tmp_path, caplog):
+    caplog.set_level("INFO")
+
+    def measured(folder):
+        caplog.clear()
+        check_once(find(folder)[0])
+        return "comparing the images of 1 sequences" in caplog.text
+
+    folder = write(tmp_path / "v_one", noise=3.5)
+    assert [measured(folder) for _ in range(2)] == [True, False]
+    assert not measured(folder.rename(tmp_path / "v_other"))
+    np.savetxt(tmp_path / "v_other" / "H_1_2", MAPS[0] @ turned(0, 1.0, 0.2, 0))
+    assert measured(tmp_path / "v_other")
+
+
+def test_a_sequence_that_does_not_fit_is_refused_each_time(tmp_path):
+    found, _ = find(write(tmp_path / "v_bad", np.linalg.inv))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="inverted"):
+            check_once(found)
 
 
 def test_images_of_one_grey_value_are_not_judged(tmp_path):

@@ -155,9 +155,10 @@ def test_a_recipe_that_changed_since_names_what_changed(recipe, scenes, tmp_path
     assert "recipe.json is of a training by another recipe" in told
     assert "method.pairs was 16, now 8; optimiser.lr was 0.1, now 0.2" in told
     assert "--set KEY=VALUE" in told
-    (out / "recipe.json").write_text("[1]")
-    with pytest.raises(ValueError, match=r"recipe\.json is not the recipe of a training"):
-        command.train(recipe, out, data=[scenes], device="cpu", resume=True)
+    for other in ("[1]", "[" * 100_000):
+        (out / "recipe.json").write_text(other)
+        with pytest.raises(ValueError, match=r"recipe\.json is not the recipe of a training"):
+            command.train(recipe, out, data=[scenes], device="cpu", resume=True)
 
 
 def test_automatic_precision_is_float32_on_gpus():

@@ -1,10 +1,13 @@
 """The loop itself, on a small network, a small set and a small method."""
 
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
 from hpatches_files import write_set
 from torch import nn
 
@@ -142,6 +145,23 @@ def test_a_stopped_training_resumes_to_the_same_weights(small, tmp_path, after):
     assert [one.step for one in seen] == list(range(after + 1, 13))
     assert same(weights(whole), weights(resumed))
     assert same(dict(whole.method.state_dict()), dict(resumed.method.state_dict()))
+
+
+def one_of_two(rank, folder):
+    store = dist.FileStore(f"{folder}/store", 2)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=2)
+    parts = {"method": f"{__name__}:Contrast", "network": f"{__name__}:Small"}
+    run = run_of(**{kind: {"name": name} for kind, name in parts.items()})
+    asked_to_stop = rank == 1
+    seen = list(loop.train(run, Path(folder), stop=lambda: asked_to_stop))
+    Path(folder, f"{rank}.txt").write_text(str(seen[-1].step))
+    dist.destroy_process_group()
+
+
+def test_of_two_processes_both_stop_where_one_is_asked_to(tmp_path):
+    mp.spawn(one_of_two, (str(tmp_path),), nprocs=2)
+    assert [(tmp_path / f"{rank}.txt").read_text() for rank in range(2)] == ["1", "1"]
+    assert (tmp_path / state.FILE).is_file()
 
 
 def test_a_killed_training_resumes_from_the_last_kept_state(small, tmp_path):

@@ -73,7 +73,7 @@ class Network(nn.Module):
     def study(
         self, patches: UInt8[np.ndarray, "all side side"], rows: Int[np.ndarray, " n"]
     ) -> None:
-        """Take from the training set, before the first step, what normalises patches: nothing.
+        """Fit the input normalisation before the first step; by default there is none.
 
         Args:
             patches: at the size that the network takes.

@@ -64,7 +64,7 @@ def load(weights: Path, card: Card) -> Network:
 
 
 class _Told(Deployed):
-    """A network that knows its recipe, as exported files do."""
+    """Network that carries its recipe, for the metadata of exported files."""
 
     def __init__(self, network: Network, recipe: str) -> None:
         super().__init__(network)

@@ -20,7 +20,7 @@ class Broken(Exception):
 
 
 def tried(name: str, law: Callable[[], str | None]) -> Law:
-    """A law is kept if its function returns, perhaps with a remark."""
+    """A law passes if its function returns; the return value is an optional remark."""
     try:
         return Law(name, True, law() or "")
     except Broken as broken:

@@ -1,4 +1,4 @@
-"""The field's table of scores given scene by scene: trained on one, tested on another."""
+"""Table of scores by training scene and test scene."""
 
 import csv
 import io
@@ -250,7 +250,7 @@ def _learned_one(record: Record) -> bool:
 
 
 def _family(record: Record) -> str:
-    """What models share that differ in their training: "net", "net.*-v2" of "net.liberty-v2"."""
+    """A model's name without its training scene: "net.*-v2" of "net.liberty-v2"."""
     family, dot, tag = record.model.name.partition(".")
     for source in record.model.trained_on or ():
         scene = re.escape(source.rpartition("/")[2])

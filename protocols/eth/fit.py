@@ -1,9 +1,11 @@
-"""Checks known cameras against the images, by matches that lie on epipolar lines or do not.
+"""Checks known cameras against the images: matches should lie on epipolar lines.
 
 Cameras are stored in several ways, and nothing but the images tells them apart: a rotation may lead
 from the camera to the world or back, and three numbers may be a centre or a translation.
 """
 
+import hashlib
+import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,14 +15,16 @@ import cv2
 import numpy as np
 from jaxtyping import Float64
 
+from harness import cache as caches
 from harness import parallel
+from harness.code import code_sha256
 from protocols.eth.truth import FOLDER, Cameras
 from protocols.images.grey import read_grey
 
 SIDE = 800  # pixels of the longer side of an image in which keypoints are detected
 RATIO = 0.8  # of distances to the nearest and the second, Lowe (2004)
 NEAR = 0.005  # of the diagonal: a match no farther from its epipolar line is on it
-FEWEST = 20  # matches, without which nothing is known
+FEWEST = 20  # matches; with fewer, cameras are not judged
 
 LEAST = 0.6
 """Below this share of matches on their epipolar lines, cameras are not those of the images.
@@ -29,11 +33,13 @@ Over all pairs, the four scenes of Strecha et al. have 0.77 to 0.94 and `eth-sam
 that are read in a wrong way, or belong to other images, have 0.00 to 0.39.
 """
 
+log = logging.getLogger(__name__)
+
 Points = Float64[np.ndarray, "_ 2"]
 
 
 def check(images: Path, names: Sequence[str], known: Cameras) -> None:
-    """Check that cameras are of the images' size, and see what the images show.
+    """Check that cameras have the size of their images and fit them.
 
     Each image is compared with the next two in the order of names; pairs with few matches are left
     out.
@@ -77,6 +83,33 @@ def check(images: Path, names: Sequence[str], known: Cameras) -> None:
     )
 
 
+def check_once(images: Path, names: Sequence[str], sha256: Sequence[str], known: Cameras) -> None:
+    """As `check`, but images and cameras that fitted before are not compared again.
+
+    Args:
+        images: folder that the names are relative to.
+        names: of the images, in order.
+        sha256: of the file of each image.
+        known: the camera of each image.
+
+    Raises:
+        ValueError: as `check` does.
+    """
+    numbers = (known.intrinsics, known.rotation, known.centre, known.size)
+    kept = caches.kept("fits")
+    origin = {
+        "names": list(names),
+        "images": list(sha256),
+        "cameras": [hashlib.sha256(one.tobytes()).hexdigest() for one in numbers],
+        "opencv": cv2.__version__,
+        "code": code_sha256(__name__),
+    }
+    if kept.read(origin) is None:
+        log.info("comparing %d images with their cameras", len(names))
+        check(images, names, known)
+        kept.write(origin, b"fits")
+
+
 Found = tuple[tuple[int, ...], Points, np.ndarray]  # shape of the image, places, descriptors
 
 
@@ -112,7 +145,7 @@ def _matched(i: int, j: int, found: Sequence[Found]) -> Pair:
 
 
 def _readings(known: Cameras) -> dict[str, Cameras]:
-    """What the files may have meant instead, by what to do about it."""
+    """Other readings of the same camera files, by the advice that each stands for."""
     back = known.rotation.swapaxes(1, 2)
     of_back, of_stored = (
         -np.einsum("nij,nj->ni", rotation, known.centre) for rotation in (back, known.rotation)

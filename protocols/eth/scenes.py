@@ -183,7 +183,7 @@ def _open(folder: Path, name: str, source: str) -> Scene:
     camera_files = [truth.file_of(known, file) for file in names] if known.is_dir() else []
     cameras = truth.read(known, names) if known.is_dir() else None
     if cameras is not None:
-        fit.check(images, names, cameras)
+        fit.check_once(images, names, sha256, cameras)
     return Scene(
         name=name,
         images=images,

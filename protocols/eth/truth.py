@@ -101,7 +101,7 @@ def errors(
 
 
 def angles(rotations: Matrices) -> Float64[np.ndarray, " n"]:
-    """How far each turns, radians: from sine and cosine, since arccos loses small angles."""
+    """Rotation angle of each matrix, in radians; atan2 keeps small angles exact."""
     skew = rotations - rotations.swapaxes(1, 2)
     sine = np.sqrt(np.square(skew).sum(axis=(1, 2)) / 8)
     return np.arctan2(sine, (np.trace(rotations, axis1=1, axis2=2) - 1) / 2)

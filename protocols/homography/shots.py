@@ -86,7 +86,7 @@ def shot(
     *,
     make: Callable[[UInt8[np.ndarray, "height width"], int], Made],
 ) -> Shot:
-    """What is made of an image, or was made before and is in the folder.
+    """Patches of one image, made now or read from the folder.
 
     Args:
         work: the folder.

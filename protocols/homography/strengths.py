@@ -37,7 +37,7 @@ class Strengths:
     coarse: float = 1.6  # most octaves from the patch's pixels to those of noise and JPEG
 
     def __post_init__(self) -> None:
-        """Refuse what no patch can have."""
+        """Refuse strengths below 0 or above MOST."""
         check(vars(self), MOST)
 
 

@@ -1,13 +1,11 @@
 """HPatches strips as a Dataset: found, checked up front, read one strip at a time."""
 
 import hashlib
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +16,11 @@ from harness.types import Rows
 from protocols.hpatches import splits, strips
 from protocols.hpatches.splits import Split
 from protocols.naming import after_folder, granted, unless_wrong
+from protocols.official import official
 
 NOISES = ("easy", "hard", "tough")
 STRIPS = ("ref", *(f"{noise[0]}{k}" for noise in NOISES for k in range(1, 6)))
-OFFICIAL = json.loads((files("protocols.hpatches") / "official.json").read_text())
+OFFICIAL = official("hpatches")
 """Facts of the official release: bounds of each strip's length, pixels of one, task files' git
 blobs, splits."""
 

@@ -1,4 +1,4 @@
-"""Tells by their pixels whether patches that should show the same really do."""
+"""Measures how much more alike patches are that should match than others."""
 
 from dataclasses import dataclass
 

@@ -1,19 +1,23 @@
 """Checks homographies against their images, and names the mistake in those that don't fit.
 
-Regions of image 1 are read from image 1 and, through the homography, from image k. Where it fits,
-both show the same. Where it does not, other readings of the same numbers are tried: inverted,
-transposed, of images of another size, from another file, and so on.
+Regions of image 1 are cut out of image 1 and, through the homography, out of image k. If it fits,
+both patches look alike. If not, other readings of the same numbers are tried: inverted, transposed,
+for images of another size, from another file, and so on.
 """
 
+import hashlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 
 import numpy as np
 from jaxtyping import Float32
 
+from harness import cache as caches
 from harness import parallel
+from harness.code import code_sha256
 from protocols.images import frames, sequences
 from protocols.images.agreement import CHANCE, Agreement, agreement, spread
 from protocols.images.detect import detect
@@ -55,7 +59,7 @@ class Fit:
     doubt: str = ""  # what might be wrong
 
     def __str__(self) -> str:
-        """The mean correlations with images 2, 3, ..., and that of patches that should differ."""
+        """Mean correlations with images 2, 3, ..., and that of patches that should differ."""
         known = [one for one in self.found if one]
         if not known:
             return "not measured: too few regions"
@@ -81,6 +85,36 @@ def check(found: Sequence[sequences.Sequence]) -> list[Fit]:
         more = f"\nand {len(faults) - 3} more sequences" if len(faults) > 3 else ""
         raise ValueError("\n".join(faults[:3]) + more)
     return fits
+
+
+def check_once(found: Sequence[sequences.Sequence]) -> None:
+    """As `check`, but sequences that fitted before, with the same files, are not measured again.
+
+    Raises:
+        ValueError: as `check` does.
+    """
+    kept = caches.kept("fits")
+    origins = [_origin(one) for one in found]
+    new = [i for i, origin in enumerate(origins) if kept.read(origin) is None]
+    if new:
+        log.info("comparing the images of %d sequences through their homographies", len(new))
+    for i, one in zip(new, check([found[i] for i in new]), strict=True):
+        if not one.doubt:  # a doubt is reported each time
+            kept.write(origins[i], str(one).encode())
+
+
+def _origin(sequence: sequences.Sequence) -> caches.Origin:
+    maps = np.stack(sequence.from_first).astype("<f8")
+    return {
+        "images": sequence.sha256,
+        "maps": hashlib.sha256(maps.tobytes()).hexdigest(),
+        "code": _code(),
+    }
+
+
+@cache
+def _code() -> str:
+    return code_sha256(__name__)
 
 
 def fit(sequence: sequences.Sequence) -> Fit:
@@ -133,7 +167,7 @@ class Pair:
 
     @property
     def fitting(self) -> Found:
-        """The readings that fit beyond doubt: of some fifty, one is better than chance by chance.
+        """The readings that fit clearly: of some fifty, one may seem to fit by accident.
 
         On 100 regions the bound is 0.75, on 8 it is 1.
         """
@@ -144,7 +178,7 @@ class Pair:
     def is_wrong(self) -> bool:
         """Whether the given homography is no better than chance, or clearly of another image."""
         if self.given is None:
-            return bool(self.fitting)  # else it is not to be judged
+            return bool(self.fitting)  # if none fits either, nothing is known
         best = max((one.matching for one in self.of_others.values()), default=0)
         return self.given.by_chance or best > self.given.matching + MARGIN
 

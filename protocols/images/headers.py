@@ -1,4 +1,4 @@
-"""What an image file says of itself, and whether all of it is there; no pixel is decoded.
+"""Reads the header of an image file and checks that the file is whole, without decoding pixels.
 
 Decoders make room for as many pixels as a header declares, and some fill up what is missing.
 """

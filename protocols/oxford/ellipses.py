@@ -180,7 +180,7 @@ def _overlap(a: Ellipses, b: Ellipses, directions: int) -> Float64[np.ndarray, "
 
 
 def _inverse(shape: Float64[np.ndarray, "n 2 2"]) -> Float64[np.ndarray, "n 2 2"]:
-    """Of symmetric matrices."""
+    """Inverse of symmetric 2 x 2 matrices."""
     inverse = np.empty_like(shape)
     xx, xy, yy = shape[:, 0, 0], shape[:, 0, 1], shape[:, 1, 1]
     determinant = xx * yy - xy * xy

@@ -1,4 +1,4 @@
-"""The Oxford sequences as one data set: regions of every image, patches, and what is the same.
+"""The Oxford sequences as one data set: regions, patches and ground-truth correspondences.
 
 A set is called `oxford` if it holds the eight published sequences, pixel by pixel, with regions of
 our own Harris-Affine detector; `oxford-six` if it lacks bark and trees, as papers do. Regions from
@@ -8,11 +8,9 @@ their folder.
 """
 
 import hashlib
-import json
 import logging
 from dataclasses import dataclass
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +25,7 @@ from protocols.images.affine import AffineFrames, affine_patches
 from protocols.images.grey import read_grey
 from protocols.images.sequences import IMAGES, Sequence, find
 from protocols.naming import after_folder, granted, plain, unless_wrong
+from protocols.official import official
 from protocols.oxford import regions
 from protocols.oxford.ellipses import Measure
 from protocols.oxford.truth import MAGNIFICATION, Truth, correspondences
@@ -35,10 +34,8 @@ log = logging.getLogger(__name__)
 
 SIX = ("graf", "bikes", "ubc", "leuven", "boat", "wall")  # of the papers
 EIGHT = (*SIX, "bark", "trees")
-PUBLISHED: dict[str, dict[str, Any]] = json.loads(
-    (files("protocols.oxford") / "official.json").read_text()
-)
-"""Of each published sequence, how sha256 hashes begin: of what `_outline` says, and of the grey
+PUBLISHED: dict[str, dict[str, Any]] = official("oxford")
+"""Beginnings of the sha256 hashes of each published sequence: of its `_outline`, and of the grey
 values of each image (`Sequence.pixels`)."""
 
 SIDE = 65  # pixels of a patch
@@ -163,10 +160,10 @@ def check_fit(root: Path, sequences: list[Sequence]) -> None:
     """Check homographies against images, except those of published sets and of sets made here.
 
     Raises:
-        ValueError: as `fit.check` does.
+        ValueError: as `fit.check_once` does.
     """
     if not (root / "dataset.json").is_file():
-        fit.check([one for one in sequences if differs(one)])
+        fit.check_once([one for one in sequences if differs(one)])
 
 
 def differs(sequence: Sequence) -> str:

@@ -62,7 +62,7 @@ def check(
         bad[worst] = found[worst]
     if not bad:
         return
-    if not found:  # none is left that one could trust
+    if not found:  # no photograph is left to compare with
         bad |= dict.fromkeys(set(range(len(files))) - set(bad))
     raise ValueError(_message(files, bad, _causes(files, list(bad), image, point, squares, pixels)))
 
@@ -89,7 +89,7 @@ def _causes(
     squares: Frames,
     pixels: Patches,
 ) -> list[str]:
-    """What fits in the place of the first bad photographs, by patches of the good ones."""
+    """Sentences: which photographs fit in place of the first bad ones, judged by the good ones."""
     causes = []
     for k in bad[:SHOWN]:
         rows, partner = _pairs(point, np.flatnonzero((image == k) | ~np.isin(image, bad)))
@@ -111,7 +111,7 @@ def _causes(
 def _pairs(
     point: Int[np.ndarray, " n"], rows: Int[np.ndarray, " m"]
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """Those of some rows whose points have several of them, and for each another of its point."""
+    """The rows whose points have several rows, and for each of them another row of its point."""
     own = point[rows]
     first = np.searchsorted(own, own)
     count = np.searchsorted(own, own, side="right") - first

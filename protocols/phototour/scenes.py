@@ -1,13 +1,11 @@
 """What the protocols have in common: the scenes of a folder as one data set, and their scores."""
 
 import hashlib
-import json
 import logging
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +14,11 @@ from harness import Block, Dataset, Scores, folders
 from harness.registry import unknown
 from harness.statistics import Interval, interval_over_parts
 from protocols.naming import after_folder, granted, unless_wrong
+from protocols.official import official
 from protocols.phototour.reader import Numbers, Scene, blocks, read_scene
 from protocols.phototour.sample import sample
 
-SIZES: dict[str, dict[str, int]] = json.loads(
-    (files("protocols.phototour") / "official.json").read_text()
-)
+SIZES: dict[str, dict[str, int]] = official("phototour")
 """Of each official scene of DoG points: bytes of its files, number and bytes of its tiles."""
 
 UNCHECKED = "the pixels and numbers in PhotoTour's files; only the sizes of the files are known."

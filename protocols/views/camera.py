@@ -40,7 +40,7 @@ class Cameras:
     jpeg: float = 95.0  # 100 less the lowest quality; evenly from a third of it
 
     def __post_init__(self) -> None:
-        """Refuse what no camera does."""
+        """Refuse strengths below 0 or above MOST."""
         check(vars(self), MOST)
 
 

@@ -15,7 +15,7 @@ import torch.distributed as dist
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from torch.backends import cudnn
 
-from harness import Dataset, atomic, locks, onnx_export, training_sets
+from harness import Dataset, atomic, locks, onnx_export, texts, training_sets
 from harness.escape import visible
 from harness.progress import Bar
 from harness.stopping import after_this_step
@@ -99,7 +99,7 @@ def train(
 
 @contextmanager
 def _claimed(out: Path, *, resume: bool) -> Iterator[None]:
-    """Hold the folder of a training while the block runs; if nothing comes of it, it is not left.
+    """Hold the lock of a training's folder in the block; an empty folder is removed after an error.
 
     Raises:
         BlockingIOError: if another process trains in it.
@@ -136,7 +136,7 @@ def _must_be_the_same(file: Path, recipe: Recipe) -> None:
     if not file.is_file():
         return
     try:
-        before = recipes.kept(json.loads(file.read_text("utf-8")), file)
+        before = recipes.kept(texts.read_json(file), file)
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"{file} is not the recipe of a training ({error}): restore it, or train anew with"

@@ -1,4 +1,4 @@
-"""Points that are kept from training and show how it goes."""
+"""Held-out points, which training does not see and whose error shows its progress."""
 
 from dataclasses import dataclass
 

@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 def open_log(out: Path, *, upto: int, tensorboard: bool = False) -> Callable[[Seen], None]:
-    """A function that writes what it is told; lines of steps after `upto`, which come again, go."""
+    """A function that writes log entries; those after step `upto` are dropped: the steps rerun."""
     file = out / LOG
     known = file.read_text("utf-8", "replace").splitlines() if file.is_file() else []
     kept = [line for line in known if 0 <= _step(line) <= upto]

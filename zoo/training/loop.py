@@ -29,13 +29,11 @@ from zoo.training.describe import Described
 from zoo.training.groups import Groups
 from zoo.training.method import Batch, Method, Sampler
 from zoo.training.recipe import Pairs, Recipe, make
-from zoo.training.together import add_gradients, number, together
+from zoo.training.together import add_gradients, any_of, number, together
 
 log = logging.getLogger(__name__)
 
 VALIDATIONS = 10  # at the ends of epochs, in a whole training, and one before it
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ def prepare(
     home = photograph(dataset)
     split = held_out.split(dataset.point, home, recipe.held_out, recipe.seed)
     split = replace(split, train=with_pairs(dataset.point, split.train))
-    if not len(split.a):
+    if not len(split.a) and number() == 0:
         log.info("held_out is 0: all points are trained on, so no held-out error is shown")
     groups = Groups.of(dataset.point, dataset.image, split.train)
     sampler = method.sampler(groups, recipe.seed)
@@ -220,7 +218,8 @@ def train(
         yield seen
         if recipe.keeps_weights(done):
             keep_weights(seen)
-        stopped = not last and stop()
+        # A signal reaches several processes in different steps; they stop after the same one.
+        stopped = not last and any_of(stop(), run.device)
         due = recipe.keeps_weights(done) or time.monotonic() - kept > keep_every
         if last or stopped or due:
             keep(done)

@@ -1,4 +1,4 @@
-"""What a step frees, the next one takes again: without asking the operating system for it anew."""
+"""Makes glibc reuse freed memory between training steps."""
 
 import ctypes
 import sys

@@ -179,7 +179,7 @@ class Recipe(Strict):
     @field_validator("steps_per_epoch", mode="before")
     @classmethod
     def _an_epoch(cls, given: Any) -> Any:
-        """Say in one sentence what the three types say in three."""
+        """Check all three forms here: pydantic would report one error for each."""
         number = given["pairs"] if isinstance(given, dict) and set(given) == {"pairs"} else given
         known = given == "pass" or isinstance(given, Pairs) or (type(number) is int and number > 0)
         if not known:
@@ -275,7 +275,7 @@ def checked(table: Mapping[str, Any], source: object) -> Recipe:
 
 
 def kept(table: Mapping[str, Any], source: object) -> Recipe:
-    """The recipe of a training that was kept, in recipe.json or on a card, as it was meant then.
+    """The recipe that was kept with a training, in recipe.json or on a card, with its old meaning.
 
     Options that came later get the value that says what was done before. A card names no data.
 

@@ -17,6 +17,20 @@ def number() -> int:
     return dist.get_rank() if together() > 1 else 0
 
 
+def any_of(said: bool, device: torch.device) -> bool:
+    """Whether any of the processes says so; all of them ask at the same time.
+
+    Args:
+        said: what this process says.
+        device: where this process computes.
+    """
+    if together() == 1:
+        return said
+    flag = torch.tensor(int(said), device=device)
+    dist.all_reduce(flag, dist.ReduceOp.MAX)
+    return bool(flag)
+
+
 def part(n: int) -> slice:
     """The rows of a batch of n that this process describes."""
     share = -(-n // together())
