@@ -35,7 +35,7 @@ from foreign_files import READERS, Reader
 from harness import folders
 
 SECONDS = 15  # that one input may take
-STUCK = 4 * SECONDS  # seconds without a word, after which a process is ended: no alarm reached it
+PATIENCE = 4  # times as long without a word, and a process is ended: no alarm has reached it
 MEMORY = 3 * 10**9  # bytes that a process may take for its inputs
 MENDABLE = (ValueError, OSError, LookupError, TypeError, RuntimeError)
 READ, REFUSED, UNCLEAN = "read", "refused", "unclean"
@@ -135,23 +135,23 @@ def mutated(files: Sequence[Path], seed: int) -> tuple[Path, bytes]:
 # Trials
 
 
-def trials(jobs: Sequence[Job], work: Path) -> Iterator[Trial]:
+def trials(jobs: Sequence[Job], work: Path, *, seconds: int = SECONDS) -> Iterator[Trial]:
     """Try inputs in a process of their own; in another one after each that it dies of."""
     context = multiprocessing.get_context("spawn")
     while jobs:
         receiver, sender = context.Pipe(duplex=False)
-        process = context.Process(target=_try_all, args=(jobs, work, sender))
+        process = context.Process(target=_try_all, args=(jobs, work, seconds, sender))
         process.start()
         sender.close()
         done = 0
         try:
-            while done < len(jobs) and receiver.poll(STUCK):
+            while done < len(jobs) and receiver.poll(PATIENCE * seconds):
                 came = receiver.recv()
                 if isinstance(came, str):
                     raise RuntimeError(f"{jobs[done][0].name} does not read its valid set:\n{came}")
                 yield came
                 done += 1
-            fault = f"does not end within {STUCK} s"
+            fault = f"does not end within {PATIENCE * seconds} s"
         except EOFError:
             process.join()
             fault = f"ends the process, exit status {process.exitcode}"
@@ -164,7 +164,7 @@ def trials(jobs: Sequence[Job], work: Path) -> Iterator[Trial]:
         jobs = jobs[done + 1 :]
 
 
-def _try_all(jobs: Sequence[Job], work: Path, sender: Connection) -> None:
+def _try_all(jobs: Sequence[Job], work: Path, seconds: int, sender: Connection) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where libraries in C complain
     os.environ["HARNESS_CACHE"] = str(work / "cache")
     logging.disable()
@@ -180,7 +180,7 @@ def _try_all(jobs: Sequence[Job], work: Path, sender: Connection) -> None:
                 sender.send(traceback.format_exc())
                 return
             ready = reader
-        sender.send(_try(reader, seed, folder, files))
+        sender.send(_try(reader, seed, folder, files, seconds))
 
 
 def _get_ready(reader: Reader, folder: Path) -> list[Path]:
@@ -197,12 +197,12 @@ def _get_ready(reader: Reader, folder: Path) -> list[Path]:
     return files
 
 
-def _try(reader: Reader, seed: int, folder: Path, files: Sequence[Path]) -> Trial:
+def _try(reader: Reader, seed: int, folder: Path, files: Sequence[Path], seconds: int) -> Trial:
     file, contents = mutated(files, seed)
     whole = file.read_bytes()
     file.write_bytes(contents)
     begun = time.monotonic()
-    signal.alarm(SECONDS)
+    signal.alarm(seconds)
     outcome, why = READ, ""
     try:
         with warnings.catch_warnings():
@@ -215,12 +215,12 @@ def _try(reader: Reader, seed: int, folder: Path, files: Sequence[Path]) -> Tria
         outcome, why = UNCLEAN, _traced(error)
     finally:
         signal.alarm(0)
-        seconds = time.monotonic() - begun
+        took = time.monotonic() - begun
         file.write_bytes(whole)
     peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     if outcome == UNCLEAN:
         why = f"{file.relative_to(folder)}: {why}"
-    return Trial(reader.name, seed, outcome, why, seconds, peak)
+    return Trial(reader.name, seed, outcome, why, took, peak)
 
 
 def _unclear(error: Exception, files: Sequence[Path]) -> str:
@@ -244,7 +244,7 @@ class TooLong(BaseException):
 
 
 def _ring(*_: object) -> None:
-    raise TooLong(f"more than {SECONDS} s")
+    raise TooLong("it takes too long")
 
 
 def main() -> None:
