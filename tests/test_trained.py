@@ -159,6 +159,9 @@ def test_missing_weights_are_named(shipped, tmp_path):
     ("change", "message"),
     [
         ({"network": {"name": "tfeat"}}, r"safetensors does not fit tfeat: .*[Mm]issing key"),
+        ({"network": {"name": "l2net", "drop": 1}}, r"safetensors: .* \[network\] drop: Extra"),
+        ({"network": {"name": "l2net", "dropout": 7.0}}, r"safetensors: .* \[network\] "),
+        ({"network": {"name": "l3net"}}, r"safetensors: .* \[network\] .*did you mean 'l2net'"),
         (
             {"dim": 64},
             r"safetensors: .* says .*\('l2', 64, 32\); its network has \('l2', 128, 32\)",

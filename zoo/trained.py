@@ -15,7 +15,7 @@ from harness.errors import one_line
 from harness.types import Descriptor, Patches, Vectors
 from zoo.backbones import Deployed, Network
 from zoo.card import Card
-from zoo.training.recipe import find, make
+from zoo.training.recipe import UNFIT, find, make, reason
 
 
 def pack(network: nn.Module) -> bytes:
@@ -50,7 +50,11 @@ def load(weights: Path, card: Card) -> Network:
             f"{weights} has sha256 {sha256}, but the card of {card.name} is of weights"
             f" {card.weights}: one of the two was changed; take both from one place"
         )
-    network: Network = make("network", card.network)
+    try:
+        network: Network = make("network", card.network)
+    except UNFIT as error:
+        told = reason(error)
+        raise ValueError(f"{weights}: the card of {card.name}: [network] {told}") from error
     try:
         network.load_state_dict(safetensors.torch.load(contents), strict=True)
     except RuntimeError as error:

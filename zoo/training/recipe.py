@@ -20,7 +20,11 @@ from pydantic import (
 )
 
 from harness import folders, texts
+from harness.errors import one_line
 from harness.registry import unknown
+
+UNFIT = (ValueError, TypeError, LookupError, ImportError, RuntimeError)
+"""Errors of a part that is not known, can't be imported, or doesn't take what it is given."""
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 
@@ -263,14 +267,13 @@ def checked(table: Mapping[str, Any], source: object) -> Recipe:
             {**table, "data": tuple(table.get("data", ())) or None}, strict=True
         )
     except ValidationError as error:
-        raise ValueError(f"{source}: {_told(error)}") from error
+        raise ValueError(f"{source}: {reason(error)}") from error
     whole: dict[str, Part] = {}
     for kind, part in (("method", recipe.method), ("network", recipe.network)):
         try:
             whole[kind] = Part(name=part.name, **_options(find(kind, part.name), part.options))
-        except (ValidationError, LookupError) as error:
-            told = _told(error) if isinstance(error, ValidationError) else error.args[0]
-            raise ValueError(f"{source}: [{kind}] {told}") from error
+        except UNFIT as error:
+            raise ValueError(f"{source}: [{kind}] {reason(error)}") from error
     return recipe.model_copy(update=whole)
 
 
@@ -387,7 +390,10 @@ def _set(table: dict[str, Any], setting: str) -> None:
     table[last] = value
 
 
-def _told(error: ValidationError) -> str:
+def reason(error: Exception) -> str:
+    """Why a recipe, or a part of one, is refused, in one line: of one of UNFIT."""
+    if not isinstance(error, ValidationError):
+        return one_line(error.args[0] if error.args else type(error).__name__)
     return "; ".join(
         f"{'.'.join(map(str, one['loc']))}: {one['msg']} (given: {one['input']!r:.60})"
         for one in error.errors()
