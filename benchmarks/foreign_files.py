@@ -69,15 +69,20 @@ def read_records(folder: Path) -> None:
 
 
 def make_recipes(folder: Path) -> None:
+    from zoo.training import recipe
+
     for name in ("hardnet", "doap-st", "l2net+"):
         shutil.copy(ROOT / f"zoo/recipes/{name}.toml", folder)
+    kept = recipe.read(str(folder / "hardnet.toml"), data=["x"])
+    (folder / "recipe.json").write_text(kept.model_dump_json())
 
 
 def read_recipes(folder: Path) -> None:
     from zoo.training import recipe
 
-    for file in folders.files(folder):
-        recipe.read(str(file))
+    recipe.read_kept(folder / "recipe.json")
+    for name in ("hardnet", "doap-st", "l2net+"):
+        recipe.read(str(folder / f"{name}.toml"))
 
 
 def make_cards(folder: Path) -> None:

@@ -135,13 +135,7 @@ def _must_be_the_same(file: Path, recipe: Recipe) -> None:
     """
     if not file.is_file():
         return
-    try:
-        before = recipes.kept(json.loads(file.read_text("utf-8")), file)
-    except (ValueError, TypeError) as error:
-        raise ValueError(
-            f"{file} is not the recipe of a training ({error}): restore it, or train anew with"
-            " another --out"
-        ) from error
+    before = recipes.read_kept(file)
     if not isinstance(before.steps_per_epoch, int):  # the data decide it, and the state knows it
         before = before.model_copy(update={"steps_per_epoch": recipe.steps_per_epoch})
     found = recipes.differences(before, recipe)

@@ -262,10 +262,11 @@ def checked(table: Mapping[str, Any], source: object) -> Recipe:
     Raises:
         ValueError: otherwise; names the source and the key.
     """
+    data = table.get("data", [])
+    if isinstance(data, list | tuple):  # anything else is left to be refused
+        data = tuple(data) or None
     try:
-        recipe = Recipe.model_validate(
-            {**table, "data": tuple(table.get("data", ())) or None}, strict=True
-        )
+        recipe = Recipe.model_validate({**table, "data": data}, strict=True)
     except ValidationError as error:
         raise ValueError(f"{source}: {reason(error)}") from error
     whole: dict[str, Part] = {}
@@ -291,12 +292,27 @@ def kept(table: Mapping[str, Any], source: object) -> Recipe:
         part = given if isinstance(given, Mapping) else {}
         try:
             before = {name: one.before for name, one in _later(find(kind, str(part.get("name"))))}
-        except LookupError:
+        except UNFIT:
             continue  # `checked` reports it
         # JSON has no infinity; recipes write it as text.
         numbers = {name: math.inf if one == "Infinity" else one for name, one in part.items()}
         whole[kind] = before | numbers
     return checked(whole, source)
+
+
+def read_kept(file: Path) -> Recipe:
+    """The recipe in the file that a training keeps of it.
+
+    Raises:
+        ValueError: if it is none; names the file.
+    """
+    try:
+        return kept(texts.read_json(file), file)
+    except (ValueError, TypeError) as error:  # of what is no table
+        raise ValueError(
+            f"{file} is not the recipe of a training ({one_line(error)}): restore it, or train"
+            " anew with another --out"
+        ) from error
 
 
 def identity(recipe: Recipe) -> dict[str, Any]:
