@@ -74,7 +74,7 @@ def test_no_reader_is_surprised_by_damaged_files(benchmark, tmp_path):
 def test_each_way_to_be_unclean_is_seen_and_ends_no_other_trial(benchmark, tmp_path):
     readers, mutated = benchmark
     jobs = [(readers.Reader(name, make, fails), 1) for name in FAULTS]
-    found = {one.reader: one for one in mutated.trials(jobs, tmp_path, seconds=1)}
+    found = {one.reader: one for one in mutated.trials(jobs, tmp_path, seconds=2)}
     assert list(found) == list(FAULTS)
     assert found.pop("clean").outcome == mutated.REFUSED
     assert {one.outcome for one in found.values()} == {mutated.UNCLEAN}
