@@ -267,10 +267,10 @@ def make_oxford(folder: Path) -> None:
     place = folder / "images/v_a"
     for part in (place, folder / "npz", folder / "text/v_a"):
         part.mkdir(parents=True)
-    picture = cv2.resize(rng.integers(0, 256, (60, 80, 3), np.uint8), (240, 180))
+    picture = cv2.resize(rng.integers(0, 256, (48, 60, 3), np.uint8), (150, 120))
     rows = {}
     for k, ending in enumerate(("png", "ppm", "pgm", "png", "ppm", "pgm"), 1):
-        view = picture[k : k + 170, k : k + 230]
+        view = picture[k : k + 110, k : k + 140]
         cv2.imwrite(str(place / f"img{k}.{ending}"), view if ending == "ppm" else view[..., 0])
         if k > 1:
             np.savetxt(place / f"H1to{k}p", np.array([[1, 0, 1 - k], [0, 1, 1 - k], [0, 0, 1]]))
@@ -334,15 +334,15 @@ def make_eth(folder: Path) -> None:
 
 
 def read_eth(folder: Path) -> None:
-    from protocols.colmap import keypoints
-    from protocols.eth import files, scenes
+    from protocols.colmap.keypoints import copy
+    from protocols.eth import files, keypoints, scenes
     from protocols.images.grey import read_grey
 
-    for source in ("official", "database"):
-        (scene,) = scenes.open_scenes(folder, None, source).scenes
-        assert scene.database is not None
-        with tempfile.TemporaryDirectory() as inner:
-            keypoints.copy(scene.database, Path(inner, "database.db"))
+    (scene,) = scenes.open_scenes(folder, None, "official").scenes
+    assert scene.database is not None
+    keypoints.in_database(scene.database, scene.names)
+    with tempfile.TemporaryDirectory() as inner:
+        copy(scene.database, Path(inner, "database.db"))
     for name in scene.names:
         read_grey(scene.images / name)
     for file in folders.files(folder / "corner/descriptors"):
