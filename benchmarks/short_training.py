@@ -9,7 +9,6 @@ the ONNX file. The table stands in OUT/table.md.
 """
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from zoo.training import command, held_out
 from zoo.training.command import RECIPE
 from zoo.training.log import read_log
 from zoo.training.patches import stored
-from zoo.training.recipe import Recipe, differences, kept, read
+from zoo.training.recipe import Recipe, differences, read, read_kept
 from zoo.training.state import FILE
 
 RECIPES = (
@@ -69,7 +68,7 @@ def is_trained(name: str, out: Path, given: Sequence[str]) -> bool:
         FileExistsError: if what it holds, done or not, is by another.
     """
     if (out / RECIPE).is_file():
-        before = kept(json.loads((out / RECIPE).read_text("utf-8")), out / RECIPE)
+        before = read_kept(out / RECIPE)
         for key, (was, value) in differences(before, read(name, given, before.data)).items():
             raise FileExistsError(
                 f"{out} holds a training whose {key} is {was}, not {value}: move it away, or"

@@ -90,8 +90,8 @@ def fetch(
             f"{what}: there seems to be no network, since {' and '.join(hosts)} can't be reached"
             f" ({troubles[0][1]}); {by_hand}"
         )
-    told = "".join(f"\n  {copy.url}: {web.fault(error)}" for copy, error in troubles)
-    raise OSError(f"{what}: no mirror gave it:{told or ' none is known'}\n{by_hand}")
+    told = "; ".join(f"{copy.url}: {web.fault(error)}" for copy, error in troubles)
+    raise OSError(f"{what}: no mirror gave it: {told or 'none is known'}; {by_hand}")
 
 
 @contextmanager

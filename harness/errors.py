@@ -37,6 +37,15 @@ def _held() -> str:
     return f"held up to {most / 1e9:.1f} GB"
 
 
+def one_line(error: object) -> str:
+    r"""The message of a library's error in one line, to stand in a message of ours.
+
+    >>> one_line(RuntimeError("Error tokenizing data.\n\tExpected 6 fields\n"))
+    'Error tokenizing data. Expected 6 fields'
+    """
+    return " ".join(str(error).split())
+
+
 @contextmanager
 def naming(what: str) -> Iterator[None]:
     """Make errors of libraries that do not name a user's input name it.
@@ -55,4 +64,6 @@ def naming(what: str) -> Iterator[None]:
         raise
     except FAILURES as error:
         kind = type(error)  # with its module: both of the above are called "error"
-        raise RuntimeError(f"{what} fails: {kind.__module__}.{kind.__name__}: {error}") from error
+        raise RuntimeError(
+            f"{what} fails: {kind.__module__}.{kind.__name__}: {one_line(error)}"
+        ) from error

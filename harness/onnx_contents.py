@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.errors import one_line
+
 if TYPE_CHECKING:
     import onnx
 
@@ -51,7 +53,7 @@ def parse(contents: bytes, file: Path) -> "onnx.ModelProto":
     try:
         model = onnx.load_model_from_string(contents)
     except Exception as error:  # protobuf's DecodeError, which has no public home
-        raise ValueError(f"{file} is not an ONNX file: {error}") from error
+        raise ValueError(f"{file} is not an ONNX file: {one_line(error)}") from error
     for place, message in _messages(model):
         if len(UnknownFieldSet(message)):
             raise ValueError(

@@ -23,6 +23,7 @@ import numpy as np
 from harness import onnx_contents, onnx_runtime, registry
 from harness.code import code_sha256
 from harness.distances import DISTANCES, HAMMING, L2, Distance
+from harness.errors import one_line
 from harness.types import Descriptor, Patches, Vectors, is_text
 
 log = logging.getLogger(__name__)
@@ -101,7 +102,8 @@ class _Graph:
         try:
             return onnx_runtime.run_within(PATIENCE, self.session, self._inputs(patches))
         except Exception as error:
-            raise ValueError(f"{self.file} fails on one {side} x {side} patch: {error}") from error
+            told = one_line(error)
+            raise ValueError(f"{self.file} fails on one {side} x {side} patch: {told}") from error
 
     def _run(self, patches: Patches) -> np.ndarray:
         came: np.ndarray = self.session.run(None, self._inputs(patches))[0]
@@ -122,7 +124,7 @@ def _session(contents: bytes, file: Path, device: str) -> Any:
     try:
         return onnx_runtime.session(contents)
     except Exception as error:  # ONNX Runtime has a class of its own for each kind of failure
-        raise ValueError(f"ONNX Runtime can't load {file}: {error}") from error
+        raise ValueError(f"ONNX Runtime can't load {file}: {one_line(error)}") from error
 
 
 def _cuda_session(contents: bytes, file: Path) -> Any:
@@ -138,7 +140,7 @@ def _cuda_session(contents: bytes, file: Path) -> Any:
     try:
         session = onnx_runtime.session(contents, provider=CUDA, options=CUDA_OPTIONS)
     except Exception as error:
-        raise RuntimeError(f"{file} can't compute on cuda: {error}") from error
+        raise RuntimeError(f"{file} can't compute on cuda: {one_line(error)}") from error
     if session.get_providers()[0] != CUDA:
         raise RuntimeError(
             f"{file} can't compute on cuda: ONNX Runtime fell back to"

@@ -352,11 +352,14 @@ def load(root: Path) -> list[Record]:
 
 
 def read(file: Path) -> Record:
-    """One record, its form checked."""
+    """One record, its form checked, and whether its names can be those of its folders."""
     try:
-        return Record.model_validate_json(file.read_bytes(), strict=True)
-    except ValidationError as error:
-        where = "; ".join(map(_fault, error.errors()[:3]))
+        found = Record.model_validate_json(file.read_bytes(), strict=True)
+        place(file.parent, found)
+        return found
+    except ValueError as error:
+        faults = error.errors()[:3] if isinstance(error, ValidationError) else []
+        where = "; ".join(map(_fault, faults)) or str(error)
         raise ValueError(
             f"{file} is not a record of this version ({where}):"
             " evaluate again, or move the file away"

@@ -88,6 +88,13 @@ def test_homographies_of_another_meaning_are_refused_by_its_name(tmp_path, writt
     assert "H_1_2, H_1_3, H_1_4, H_1_5, H_1_6" in str(error.value)
 
 
+def test_faults_of_many_sequences_are_told_in_one_line(tmp_path):
+    for k in range(4):
+        write(tmp_path / f"wall{k}", np.linalg.inv)
+    with pytest.raises(ValueError, match=r"^.*wall0: .*; .*wall2: .*; and 1 more sequences$"):
+        check(find(tmp_path)[0])
+
+
 def test_right_homographies_agree_far_better_than_chance(tmp_path):
     (found,) = check(find(write(tmp_path / "wall"))[0])
     assert not found.doubt

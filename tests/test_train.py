@@ -278,6 +278,27 @@ def test_the_log_forgets_what_comes_again(tmp_path):
     assert [seen.step for seen in log.read_log(tmp_path)] == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        '{"step": 1, "lo,ss": 0.5}',
+        '{"step": 1, "loss": "0.5"}',
+        '{"step": 1.5}',
+        '{"step": -1}',
+        '[{"step": 1}]',
+        "[" * 100_000,
+        "7" * 5000,
+    ],
+)
+def test_damaged_lines_of_the_log_are_steps_that_it_lacks(damaged, tmp_path, caplog):
+    lines = ['{"step": 0, "loss": NaN}', damaged, '{"step": 2}']
+    (tmp_path / state.LOG).write_text("\n".join(lines))
+    assert [seen.step for seen in log.read_log(tmp_path)] == [0, 2]
+    log.open_log(tmp_path, upto=2)
+    assert "lacks 1 steps" in caplog.text
+    assert len((tmp_path / state.LOG).read_text().splitlines()) == 2
+
+
 def test_hours_are_those_of_the_middle_step_so_that_a_pause_does_not_count():
     ends = [0.0, 3.0, 6.0, 3600.0, 3603.0, 3606.0]
     seen = [Seen(step, seconds=seconds) for step, seconds in enumerate(ends)]

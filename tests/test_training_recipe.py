@@ -63,6 +63,10 @@ def test_settings_go_over_the_file_by_their_path(file):
         ("schedule.name=cosine", "schedule.name"),
         ("schedule.factor=1.0", "needs a factor below 1"),
         ("schedule.at=[]", "needs at"),
+        ("network.name='torch:nowhere'", "[network] torch:nowhere is no Network"),
+        ("network.name='no_such_package:Net'", "[network] No module named 'no_such_package'"),
+        ("network.name=':Net'", "[network] Empty module name"),
+        ("network.name='.near:Net'", "[network] the 'package' argument is required"),
         ("method.pears=3", "[method] pears: Extra inputs are not permitted"),
         ("method.name=hardnt", "did you mean 'hardnet'"),
         ("network.name=l3net", "did you mean 'l2net'"),
@@ -79,6 +83,8 @@ def test_settings_go_over_the_file_by_their_path(file):
         ("method.separate=2", "[method] separate"),
         ("method.class_size=1", "[method] class_size"),
         ("data.x=1", "data is no table"),
+        ("data=5", "data: Input should be a valid tuple"),
+        ("data=scenes", "data: Input should be a valid tuple"),
         ("seed", "not KEY=VALUE"),
     ],
 )
@@ -86,6 +92,24 @@ def test_what_is_not_known_or_of_another_type_is_refused(file, setting, told):
     with pytest.raises(ValueError) as error:
         recipe.read(file(), [setting])
     assert told in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[1]",
+        "5",
+        "{}",
+        "[" * 100_000,
+        "9" * 5000,
+        '{"data": 5}',
+        '{"network": {"name": "no_such:N"}}',
+    ],
+)
+def test_what_is_no_kept_recipe_is_refused_by_the_file_s_name(text, tmp_path):
+    (tmp_path / "recipe.json").write_text(text)
+    with pytest.raises(ValueError, match=r"recipe\.json is not the recipe of a training \("):
+        recipe.read_kept(tmp_path / "recipe.json")
 
 
 def test_unknown_recipes_are_answered_with_known_ones(tmp_path):

@@ -11,10 +11,11 @@ from torch import nn
 
 from harness.code import code_sha256
 from harness.distances import DISTANCES
+from harness.errors import one_line
 from harness.types import Descriptor, Patches, Vectors
 from zoo.backbones import Deployed, Network
 from zoo.card import Card
-from zoo.training.recipe import find, make
+from zoo.training.recipe import UNFIT, find, make, reason
 
 
 def pack(network: nn.Module) -> bytes:
@@ -49,16 +50,21 @@ def load(weights: Path, card: Card) -> Network:
             f"{weights} has sha256 {sha256}, but the card of {card.name} is of weights"
             f" {card.weights}: one of the two was changed; take both from one place"
         )
-    network: Network = make("network", card.network)
+    try:
+        network: Network = make("network", card.network)
+    except UNFIT as error:
+        told = reason(error)
+        raise ValueError(f"{weights}: the card of {card.name}: [network] {told}") from error
     try:
         network.load_state_dict(safetensors.torch.load(contents), strict=True)
     except RuntimeError as error:
-        raise ValueError(f"{weights} does not fit {card.network.name}: {error}") from error
+        told = one_line(error)
+        raise ValueError(f"{weights} does not fit {card.network.name}: {told}") from error
     declared = (card.distance, card.dim, card.side)
     if declared != (network.distance.name, network.dim, network.side):
         raise ValueError(
-            f"the card of {card.name} says distance, dim and side {declared}; its network has"
-            f" {(network.distance.name, network.dim, network.side)}"
+            f"{weights}: the card of {card.name} says distance, dim and side {declared}; its"
+            f" network has {(network.distance.name, network.dim, network.side)}"
         )
     return network.eval()
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32, Float64
 
+from harness.errors import one_line
 from harness.folders import same_form
 from protocols.colmap.model import camera_models
 from protocols.images.affine import AffineFrames, from_similarity
@@ -138,7 +139,7 @@ def _selected(database: Path, query: str, remedy: str) -> Iterator[tuple[Any, ..
             yield from opened.execute(query)
     except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
         raise ValueError(
-            f"{database} can't be read as a database of COLMAP: {error}; {remedy}"
+            f"{database} can't be read as a database of COLMAP: {one_line(error)}; {remedy}"
         ) from error
 
 

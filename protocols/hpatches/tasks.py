@@ -20,6 +20,7 @@ from jaxtyping import Int
 
 from harness import Dataset, atomic, folders, texts
 from harness import cache as caches
+from harness.errors import one_line
 from protocols.hpatches.reader import OFFICIAL, PARTIAL, HPatches, open_set
 
 VERIFICATION = tuple(f"verif_{k}_split-{{}}.csv" for k in ("pos", "neg_intra", "neg_inter"))
@@ -184,7 +185,7 @@ def _read(file: Path, opened: HPatches, form: type[Table]) -> Table:
     try:
         table = pd.read_csv(StringIO(texts.read_table(file)), dtype=types)
     except (ValueError, OverflowError, OSError) as error:
-        raise ValueError(f"{file} can't be read as a task file: {error}") from error
+        raise ValueError(f"{file} can't be read as a task file: {one_line(error)}") from error
     if set(table.columns) != set(columns):
         raise ValueError(
             f"{file} has the columns {', '.join(table.columns)}; {', '.join(columns)} are wanted"

@@ -82,8 +82,8 @@ def check(found: Sequence[sequences.Sequence]) -> list[Fit]:
             log.warning("%s", one.doubt)
     faults = [one.fault for one in fits if one.fault]
     if faults:
-        more = f"\nand {len(faults) - 3} more sequences" if len(faults) > 3 else ""
-        raise ValueError("\n".join(faults[:3]) + more)
+        more = [f"and {len(faults) - 3} more sequences"] * (len(faults) > 3)
+        raise ValueError("; ".join([*faults[:3], *more]))
     return fits
 
 

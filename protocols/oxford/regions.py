@@ -18,6 +18,7 @@ from jaxtyping import Float64
 from harness import cache as caches
 from harness import folders, texts
 from harness.code import code_sha256
+from harness.errors import one_line
 from protocols.images.affine import AffineFrames, must_lie_on
 from protocols.images.grey import check, read_grey
 from protocols.images.harris_affine import harris_affine, oriented
@@ -85,7 +86,7 @@ def _of_vlfeat(file: Path, name: str) -> AffineFrames:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             rows = arrays[name]
     except Exception as error:  # of many types, by the way in which the file is broken
-        told = f"{type(error).__name__}: {error}"
+        told = f"{type(error).__name__}: {one_line(error)}"
         raise ValueError(f"{file} has no array {name} ({told}): {remedy}") from error
     if rows.ndim != 2 or rows.shape[1] != 6 or rows.dtype.kind not in "iuf":
         raise ValueError(f"{file}: {name} has the shape {rows.shape} ({rows.dtype}): {remedy}")

@@ -23,6 +23,7 @@ import scipy.io
 from jaxtyping import Int
 
 from harness import Block, Dataset, matlab
+from harness.errors import one_line
 from harness.types import Patches
 from protocols.naming import granted, unless_wrong
 from protocols.romepatches.sample import sample
@@ -226,7 +227,8 @@ def _variable(file: Path, name: str) -> np.ndarray:
         ) from error
     except Exception as error:  # of many types, by the way in which the file is broken
         raise ValueError(
-            f"{file} can't be read as a .mat file ({type(error).__name__}: {error}): get it again"
+            f"{file} can't be read as a .mat file ({type(error).__name__}: {one_line(error)}):"
+            " get it again"
         ) from error
     if name not in loaded:
         held = ", ".join(shapes) or "nothing"

@@ -135,6 +135,7 @@ def _must_be_the_same(file: Path, recipe: Recipe) -> None:
     """
     if not file.is_file():
         return
+<<<<<<< HEAD
     try:
         before = recipes.kept(texts.read_json(file), file)
     except (ValueError, TypeError) as error:
@@ -142,6 +143,9 @@ def _must_be_the_same(file: Path, recipe: Recipe) -> None:
             f"{file} is not the recipe of a training ({error}): restore it, or train anew with"
             " another --out"
         ) from error
+=======
+    before = recipes.read_kept(file)
+>>>>>>> h/mutate
     if not isinstance(before.steps_per_epoch, int):  # the data decide it, and the state knows it
         before = before.model_copy(update={"steps_per_epoch": recipe.steps_per_epoch})
     found = recipes.differences(before, recipe)

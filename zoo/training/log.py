@@ -5,19 +5,24 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from harness import atomic
 from zoo.training.loop import Seen
 from zoo.training.state import LOG
 
 log = logging.getLogger(__name__)
 
+_FORM = TypeAdapter(Seen)
+
 
 def open_log(out: Path, *, upto: int, tensorboard: bool = False) -> Callable[[Seen], None]:
     """A function that writes log entries; those after step `upto` are dropped: the steps rerun."""
     file = out / LOG
     known = file.read_text("utf-8", "replace").splitlines() if file.is_file() else []
-    kept = [line for line in known if 0 <= _step(line) <= upto]
-    lost = upto + 1 - len({_step(line) for line in kept})
+    steps = [(line, seen.step) for line in known if (seen := _seen(line))]
+    kept = [line for line, step in steps if step <= upto]
+    lost = upto + 1 - len({step for _, step in steps if step <= upto})
     if lost > 0:
         log.warning("%s lacks %d steps that were done before: so will the card's curve", file, lost)
     atomic.write_text(file, "".join(f"{line}\n" for line in kept))
@@ -35,18 +40,20 @@ def open_log(out: Path, *, upto: int, tensorboard: bool = False) -> Callable[[Se
 
 
 def read_log(out: Path) -> list[Seen]:
-    """What was said, in the order of steps."""
+    """What was said, in the order of steps; damaged lines are passed over."""
     file = out / LOG
     lines = file.read_text("utf-8", "replace").splitlines() if file.is_file() else []
-    return [Seen(**json.loads(line)) for line in lines if _step(line) >= 0]
+    return [seen for line in lines if (seen := _seen(line))]
 
 
-def _step(line: str) -> int:
-    """The step of a line; what was cut off when the power went has none."""
+def _seen(line: str) -> Seen | None:
+    """What a line says; None if it is not whole, as one is that was cut off when the power went."""
     try:
-        return int(json.loads(line)["step"])
-    except (ValueError, KeyError, TypeError):
-        return -1
+        seen = _FORM.validate_json(line, strict=True)
+        is_known = set(json.loads(line)) <= vars(seen).keys()
+    except ValueError:  # pydantic's own is one; it also finds what is nested too deeply
+        return None
+    return seen if is_known and seen.step >= 0 else None
 
 
 def _board(out: Path, upto: int):  # type: ignore[no-untyped-def]  # tensorboard is an extra

@@ -20,7 +20,11 @@ from pydantic import (
 )
 
 from harness import folders, texts
+from harness.errors import one_line
 from harness.registry import unknown
+
+UNFIT = (ValueError, TypeError, LookupError, ImportError, RuntimeError)
+"""Errors of a part that is not known, can't be imported, or doesn't take what it is given."""
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 
@@ -258,19 +262,19 @@ def checked(table: Mapping[str, Any], source: object) -> Recipe:
     Raises:
         ValueError: otherwise; names the source and the key.
     """
+    data = table.get("data", [])
+    if isinstance(data, list | tuple):  # anything else is left to be refused
+        data = tuple(data) or None
     try:
-        recipe = Recipe.model_validate(
-            {**table, "data": tuple(table.get("data", ())) or None}, strict=True
-        )
+        recipe = Recipe.model_validate({**table, "data": data}, strict=True)
     except ValidationError as error:
-        raise ValueError(f"{source}: {_told(error)}") from error
+        raise ValueError(f"{source}: {reason(error)}") from error
     whole: dict[str, Part] = {}
     for kind, part in (("method", recipe.method), ("network", recipe.network)):
         try:
             whole[kind] = Part(name=part.name, **_options(find(kind, part.name), part.options))
-        except (ValidationError, LookupError) as error:
-            told = _told(error) if isinstance(error, ValidationError) else error.args[0]
-            raise ValueError(f"{source}: [{kind}] {told}") from error
+        except UNFIT as error:
+            raise ValueError(f"{source}: [{kind}] {reason(error)}") from error
     return recipe.model_copy(update=whole)
 
 
@@ -288,12 +292,27 @@ def kept(table: Mapping[str, Any], source: object) -> Recipe:
         part = given if isinstance(given, Mapping) else {}
         try:
             before = {name: one.before for name, one in _later(find(kind, str(part.get("name"))))}
-        except LookupError:
+        except UNFIT:
             continue  # `checked` reports it
         # JSON has no infinity; recipes write it as text.
         numbers = {name: math.inf if one == "Infinity" else one for name, one in part.items()}
         whole[kind] = before | numbers
     return checked(whole, source)
+
+
+def read_kept(file: Path) -> Recipe:
+    """The recipe in the file that a training keeps of it.
+
+    Raises:
+        ValueError: if it is none; names the file.
+    """
+    try:
+        return kept(texts.read_json(file), file)
+    except (ValueError, TypeError) as error:  # of what is no table
+        raise ValueError(
+            f"{file} is not the recipe of a training ({one_line(error)}): restore it, or train"
+            " anew with another --out"
+        ) from error
 
 
 def identity(recipe: Recipe) -> dict[str, Any]:
@@ -387,7 +406,10 @@ def _set(table: dict[str, Any], setting: str) -> None:
     table[last] = value
 
 
-def _told(error: ValidationError) -> str:
+def reason(error: Exception) -> str:
+    """Why a recipe, or a part of one, is refused, in one line: of one of UNFIT."""
+    if not isinstance(error, ValidationError):
+        return one_line(error.args[0] if error.args else type(error).__name__)
     return "; ".join(
         f"{'.'.join(map(str, one['loc']))}: {one['msg']} (given: {one['input']!r:.60})"
         for one in error.errors()
