@@ -15,7 +15,7 @@ import torch.distributed as dist
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from torch.backends import cudnn
 
-from harness import Dataset, atomic, locks, onnx_export, texts, training_sets
+from harness import Dataset, atomic, locks, onnx_export, training_sets
 from harness.escape import visible
 from harness.progress import Bar
 from harness.stopping import after_this_step
@@ -135,17 +135,7 @@ def _must_be_the_same(file: Path, recipe: Recipe) -> None:
     """
     if not file.is_file():
         return
-<<<<<<< HEAD
-    try:
-        before = recipes.kept(texts.read_json(file), file)
-    except (ValueError, TypeError) as error:
-        raise ValueError(
-            f"{file} is not the recipe of a training ({error}): restore it, or train anew with"
-            " another --out"
-        ) from error
-=======
     before = recipes.read_kept(file)
->>>>>>> h/mutate
     if not isinstance(before.steps_per_epoch, int):  # the data decide it, and the state knows it
         before = before.model_copy(update={"steps_per_epoch": recipe.steps_per_epoch})
     found = recipes.differences(before, recipe)
