@@ -40,14 +40,14 @@ def test_graf_1_2_scores_what_vlb_says(graf12):
 
 @pytest.mark.data
 def test_thresholds_on_graf_1_2_score_what_vlb_says(graf12):
-    """To 3e-7: VLFeat sums up squares in single precision, and VLB takes ties as they come.
+    """To 5e-7: distances are exact here; VLFeat sums squares in float32, VLB takes ties as they come.
 
     With 18 million distances told so, and in that order, its number comes out to the last digit.
     """
     mat, truth, a, b = graf12
     found, wanted = pair_scores(L2, a, b, truth, "threshold"), mat["r2"]
     assert found["correspondences"] == wanted["numCorresp"] == 4774
-    assert found["ap"] == pytest.approx(float(wanted["ap"]), abs=3e-7)
+    assert found["ap"] == pytest.approx(float(wanted["ap"]), abs=5e-7)
     distance, columns = np.empty((len(a), len(b)), np.float32), np.ascontiguousarray(b.T)
     for i in range(0, len(a), 50):
         total = distance[i : i + 50]
