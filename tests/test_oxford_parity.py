@@ -40,7 +40,7 @@ def test_graf_1_2_scores_what_vlb_says(graf12):
 
 @pytest.mark.data
 def test_thresholds_on_graf_1_2_score_what_vlb_says(graf12):
-    """To 5e-7: distances are exact here; VLFeat sums squares in float32, VLB takes ties as they come.
+    """To 5e-7: distances are exact; VLFeat sums squares in float32, VLB breaks ties by order.
 
     With 18 million distances told so, and in that order, its number comes out to the last digit.
     """
