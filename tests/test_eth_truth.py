@@ -132,6 +132,7 @@ def test_angles_are_those_of_the_rotations(degrees):
         (IDENTITY.replace("640", "nan"), "not all are finite"),
         (IDENTITY.replace("1 0 0\n0 1 0\n0 0 1\n0.5", "1 0 0\n0 1 0\n0 0 2\n0.5"), "no rotation"),
         (IDENTITY.replace("1 0 0\n0 1 0\n0 0 1\n0.5", "1 0 0\n0 1 0\n0 0 -1\n0.5"), "no rotation"),
+        (IDENTITY.replace("1 0 0\n0 1 0\n0 0 1\n0.5", "1 0 0\n0 1 0\n0 0 1e300\n0.5"), "no rot"),
         (IDENTITY.replace("0 0 1\n0 0 0", "0 0 2\n0 0 0"), "no matrix K"),
     ],
 )

@@ -123,8 +123,7 @@ def _read(file: Path) -> tuple[Matrix, Int[np.ndarray, "2"], Matrix, Float64[np.
     intrinsics, rotation = numbers[:9].reshape(3, 3), numbers[12:21].reshape(3, 3)
     if not (intrinsics[0, 0] > 0 and (intrinsics[2] == [0, 0, 1]).all()):
         raise ValueError(f"{file}: numbers 1 to 9 are no matrix K: {remedy}")
-    off = np.abs(rotation @ rotation.T - np.eye(3)).max()
-    if off > ORTHONORMAL or np.linalg.det(rotation) < 0:
+    if not _is_rotation(rotation):
         raise ValueError(f"{file}: numbers 13 to 21 are no rotation: {remedy}")
     if np.abs(numbers[21:24]).max() > FARTHEST:
         raise ValueError(f"{file}: numbers 22 to 24 are no place on Earth: {remedy}")
@@ -132,3 +131,10 @@ def _read(file: Path) -> tuple[Matrix, Int[np.ndarray, "2"], Matrix, Float64[np.
     if not ((size == np.rint(size)) & (size >= 1) & (size <= LARGEST)).all():
         raise ValueError(f"{file}: numbers 25 and 26 are no size of an image: {remedy}")
     return intrinsics, size.astype(np.intp), rotation, numbers[21:24]
+
+
+def _is_rotation(matrix: Matrix) -> bool:
+    if np.abs(matrix).max() > 1 + ORTHONORMAL:  # products of larger numbers may overflow
+        return False
+    off = np.abs(matrix @ matrix.T - np.eye(3)).max()
+    return bool(off <= ORTHONORMAL and np.linalg.det(matrix) > 0)
