@@ -271,6 +271,8 @@ def main() -> None:
     given = parser.parse_args()
     # In the background SIGINT is ignored, and the processes that are killed would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if given.work:
+        given.work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=given.work) as folder:
         inputs = Path(folder, "inputs")
         prepare(inputs)
