@@ -2,13 +2,14 @@
 
     python benchmarks/mutated_inputs.py [--inputs 10000] [--seed 0] [--only READER ...] [--work DIR]
 
-Each reader gets a small valid set, which is made here, with one file changed: cut, longer, other
-bits or bytes, absurd numbers, lines twice or gone, bytes in another order. It reads that in a
+Each reader gets a small valid set, made by foreign_files.py, with one file changed: cut, longer,
+other bits or bytes, absurd numbers, lines twice or gone, bytes in another order. It reads that in a
 process with a limit on memory and on time. Clean is a set that is read, or refused by an error that
-a user can mend, in one line which names a file of the set. Unclean is all else: another error, a
-warning, no name, too long, too much memory, a dead process. Input k of a reader is made from the
-seed S + k, and the script prints that of each unclean one: `--only READER --seed SEED --inputs 1`
-repeats it. The script prints a row of a table for each reader, and exits with 1 if any was unclean.
+a user can mend, in one line that names a file or folder of the set. Unclean is all else: another
+error, a warning, no name, too long, too much memory, a dead process. Input k of a reader is made
+from the seed S + k, and the script prints the seed of each unclean one: `--only READER --seed SEED
+--inputs 1` repeats it. A row of the table for each reader; the script exits with 1 if any input was
+unclean.
 """
 
 import argparse
@@ -209,7 +210,7 @@ def _try(reader: Reader, seed: int, folder: Path, files: Sequence[Path], seconds
             warnings.simplefilter("error")
             reader.read(folder)
     except MENDABLE as error:
-        why = _unclear(error, files)
+        why = _unclear(error, folder, files)
         outcome = UNCLEAN if why else REFUSED
     except BaseException as error:  # the alarm, too
         outcome, why = UNCLEAN, _traced(error)
@@ -223,12 +224,12 @@ def _try(reader: Reader, seed: int, folder: Path, files: Sequence[Path], seconds
     return Trial(reader.name, seed, outcome, why, took, peak)
 
 
-def _unclear(error: Exception, files: Sequence[Path]) -> str:
+def _unclear(error: Exception, folder: Path, files: Sequence[Path]) -> str:
     """What is wrong with a message; "" if nothing is."""
     said = str(error)
     if "\n" in said:
         return f"more than one line: {_traced(error)}"
-    if not any(file.name in said or str(file.parent) in said for file in files):
+    if not (str(folder) in said or any(file.name in said for file in files)):
         return f"names no file: {_traced(error)}"
     return ""
 

@@ -249,6 +249,7 @@ def test_other_files_than_the_official_ones_show_in_the_name(tmp_path, monkeypat
     ("text", "message"),
     [
         ("s,idx\nv_one,99999999999999999999\n", "can't be read as a task file"),
+        ("s,idx\nv_one,1e400\n", "cannot safely convert"),
         ("s,idx\nv_one,1", "doesn't end with a line end"),
         ("s,idx\nv_one,1\nv_one,1,1,1\n", "Expected 2 fields in line 3, saw 4$"),
     ],

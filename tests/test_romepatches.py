@@ -294,7 +294,9 @@ def test_patches_of_impossible_values_are_refused(folder, value, told):
 
 
 def test_patches_that_are_no_numbers_are_refused(folder):
-    assert "patches is object" in refusal(written(folder, np.full((N, 2, 2), "x", object)))
+    assert "patches is no array of numbers" in refusal(
+        written(folder, np.full((N, 2, 2), "x", object))
+    )
 
 
 BAD_LABELS = {
@@ -495,6 +497,16 @@ def test_the_hash_of_a_damaged_sample_is_another(tmp_path, file, share):
         damaged.write_bytes(damaged.read_bytes()[: int(share * damaged.stat().st_size)])
     assert sample.contents(folder) != sample.SHA256
     assert sample.contents(tmp_path / "nowhere") != sample.SHA256
+
+
+def test_a_sample_with_numbers_of_an_unknown_type_ends_no_process(tmp_path):
+    folder = shutil.copytree(sample.sample(), tmp_path / "copy")
+    (damaged,) = folder.glob("*_train_labels.mat")
+    contents = damaged.read_bytes()
+    at = contents.index(b"labels_gt") + 16
+    assert contents[at] == 9  # of doubles
+    damaged.write_bytes(contents[:at] + b"\0" + contents[at + 1 :])
+    assert sample.contents(folder) != sample.SHA256
 
 
 def test_a_sample_with_other_labels_is_made_again(tmp_path, monkeypatch, caplog):

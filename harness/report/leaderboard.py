@@ -85,13 +85,13 @@ def write(root: Path, kinds: Sequence[Kind] | None = None) -> list[Path]:
     kept: set[Path] = set()
     faults: dict[str, None] = {}  # in order; a faulty board is one fault of all its tables
     for key, group in _groups(records).items():
+        folder = results.folder_of(root, *key)
         for kind in kinds:
             try:
-                folder = results.folder_of(root, *key)
                 made = kind.texts_of(_board(key, group))
             except ValueError as error:
-                faults[str(error)] = None
-                kept |= set(root.joinpath(*key).glob(f"{kind.name}.*"))
+                faults[f"{folder}: {error}"] = None
+                kept |= set(folder.glob(f"{kind.name}.*"))
                 continue
             texts |= {folder / f"{kind.name}{end}": text for end, text in made.items()}
     ours = {*_tables(root, kinds)}

@@ -183,7 +183,8 @@ def _read(file: Path, opened: HPatches, form: type[Table]) -> Table:
     sequences = [column for column in columns if column[0] == "s"]
     types = {column: "category" if column in sequences else "int32" for column in columns}
     try:
-        table = pd.read_csv(StringIO(texts.read_table(file)), dtype=types)
+        with np.errstate(invalid="ignore"):  # pandas refuses what it could not cast
+            table = pd.read_csv(StringIO(texts.read_table(file)), dtype=types)
     except (ValueError, OverflowError, OSError) as error:
         raise ValueError(f"{file} can't be read as a task file: {one_line(error)}") from error
     if set(table.columns) != set(columns):

@@ -219,6 +219,7 @@ def _variable(file: Path, name: str) -> np.ndarray:
         shapes = {known: shape for known, shape, _ in scipy.io.whosmat(file)}
         if math.prod(shapes.get(name, ())) > DENSEST * file.stat().st_size:
             raise ValueError(f"{name} has the shape {shapes[name]}, too many numbers for its bytes")
+        matlab.must_be_numbers(file, name)
         loaded: dict[str, Any] = scipy.io.loadmat(file, variable_names=[name])
     except NotImplementedError as error:
         raise ValueError(

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.io
 from jaxtyping import Float64, UInt8
 
-from harness import atomic
+from harness import atomic, matlab
 from harness.cache import fingerprint
 from protocols.images.detect import detect
 from protocols.images.frames import (
@@ -90,6 +90,9 @@ def contents(folder: Path) -> str:
 
 def _read(stem: Path) -> UInt8[np.ndarray, "points views 51 51"]:
     """The patches of one half."""
+    matlab.must_be_numbers(Path(f"{stem}.mat"), "patches")
+    for name in ("labels", "labels_gt"):
+        matlab.must_be_numbers(Path(f"{stem}_labels.mat"), name)
     every = np.moveaxis(scipy.io.loadmat(f"{stem}.mat")["patches"], 2, 0)
     found = scipy.io.loadmat(f"{stem}_labels.mat")
     points = len(every) // VIEWS
