@@ -312,9 +312,11 @@ def test_every_mirror_is_told_with_its_own_fault(checkpoint: Path, mirror: Mirro
     }
     with pytest.raises(OSError) as failed:
         published_weights.fetch(row_of(checkpoint, *faults))
-    told = dict(zip(faults, str(failed.value).splitlines()[1:], strict=False))
-    for url, fault in faults.items():
-        assert told[url].startswith(f"  {url}: ") and fault in told[url]
+    told = str(failed.value)
+    begins = [told.index(f"{url}: ") for url in faults]
+    assert begins == sorted(begins)  # in the order of the mirrors
+    for (url, fault), begin, end in zip(faults.items(), begins, [*begins[1:], None], strict=True):
+        assert fault in told[begin:end], url
 
 
 def test_a_failed_download_leaves_no_file(checkpoint: Path, mirror: Mirror, tmp_path: Path) -> None:
