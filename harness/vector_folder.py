@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32, UInt8
 
-from harness import atomic, folders, texts
+from harness import atomic, copies, folders, texts
 from harness.distances import DISTANCES, HAMMING, L2, Distance
 from harness.row_counters import columns_that_count
 from harness.types import Block, Descriptor, Vectors, is_text
@@ -201,10 +201,8 @@ def _dim(files: Iterable[Path], root: Path) -> int:
 def _sha256(files: Iterable[Path], root: Path) -> str:
     digest = hashlib.sha256()
     for file in files:
-        with file.open("rb") as stream:
-            of_file = hashlib.file_digest(stream, "sha256").hexdigest()
         name = folders.same_form(file.relative_to(root).as_posix())
-        digest.update(f"{name} {of_file}\n".encode())
+        digest.update(f"{name} {copies.digest(file)}\n".encode())
     return digest.hexdigest()
 
 

@@ -1,11 +1,10 @@
 """Photographs in a folder: which there are, whether a model knows them."""
 
-import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness import folders
+from harness import copies, folders
 from protocols.images.grey import read_grey
 
 ENDINGS = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff")
@@ -78,5 +77,4 @@ def check_names(names: Sequence[str], images: Path, listed: Sequence[str], model
 
 def sha256(file: Path) -> str:
     """Of the contents of a file."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return copies.digest(file)

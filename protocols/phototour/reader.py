@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Int, UInt8
 
-from harness import Block, folders, texts
+from harness import Block, copies, folders, texts
 from harness.types import Patches, Rows
 from protocols.phototour.writer import GRID, PIXELS, SIDE, TILE
 
@@ -328,7 +328,7 @@ def _whole(numbers: np.ndarray, file: Path) -> Int[np.ndarray, "..."]:
 
 
 def _contents(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    return copies.digest(file)
 
 
 def sha256(*arrays: np.ndarray) -> str:
