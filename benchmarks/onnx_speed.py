@@ -17,9 +17,11 @@ import numpy as np
 import onnxruntime
 import torch
 
-from harness import onnx_check, onnx_export, plugins, registry
+from harness import plugins, registry
+from harness.commands.export import some_patches
 from harness.escape import markdown
-from harness.onnx_session import some_patches
+from harness.onnx import check as onnx_check
+from harness.onnx import export as onnx_export
 from harness.types import Descriptor, Patches
 
 PRECISIONS = ("fp32", "fp16", "int8")

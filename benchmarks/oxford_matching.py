@@ -19,9 +19,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from harness.distances import L2
-from protocols.images.affine import AffineFrames
-from protocols.oxford.evaluation import pair_scores
+from protocols.imaging.affine import AffineFrames
 from protocols.oxford.matching import greedy
+from protocols.oxford.protocol import pair_scores
 from protocols.oxford.raster import raster_overlap
 from protocols.oxford.truth import correspondences
 

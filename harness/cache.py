@@ -20,7 +20,7 @@ from typing import IO, TypeVar
 
 import numpy as np
 
-from harness import atomic, folders, home, locks
+from harness.files import atomic, folders, home, locks
 
 Origin = Mapping[str, object]  # as JSON holds it
 T = TypeVar("T")

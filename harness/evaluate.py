@@ -14,7 +14,7 @@ from harness import data_names, vector_folder
 from harness.cache import Cache
 from harness.distances import ANGLE, HAMMING
 from harness.errors import FAILURES, OutOfMemory
-from harness.results import Record, record, refused, unknown_in_training
+from harness.records.record import Record, record, refused, unknown_in_training
 from harness.row_counters import columns_that_count
 from harness.types import (
     Block,

@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from harness import onnx_file, registry, vector_folder
+from harness import registry, vector_folder
 from harness.code import code_sha256, source_sha256
+from harness.data.weights import NotHere
 from harness.distances import HAMMING, L2
 from harness.errors import FAILURES
+from harness.onnx import file as onnx_file
 from harness.types import Descriptor
 from harness.vector_folder import VectorFolder
-from harness.weights import NotHere
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32, UInt8
 
-from harness import atomic, copies, folders, texts
+from harness.data import copies
 from harness.distances import DISTANCES, HAMMING, L2, Distance
+from harness.files import atomic, folders, texts
 from harness.row_counters import columns_that_count
 from harness.types import Block, Descriptor, Vectors, is_text
 

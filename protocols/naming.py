@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import texts
+from harness.files import texts
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness import atomic, locks
+from harness.files import atomic, locks
 
 LOCK, REQUEST = "lock", "request.json"
 

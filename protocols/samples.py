@@ -11,7 +11,7 @@ from jaxtyping import UInt8
 
 from harness import cache as caches
 from harness.cache import fingerprint
-from protocols.images.grey import read_grey
+from protocols.imaging.grey import read_grey
 
 log = logging.getLogger(__name__)
 

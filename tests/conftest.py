@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from disks import no_locks, read_only, small_disk
 
-from harness.cli import main
+from harness.commands.main import main
 
 __all__ = ["no_locks", "read_only", "small_disk"]
 

@@ -7,12 +7,12 @@ from importlib.util import resolve_name
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
 import harness
 import protocols
 import zoo
 
-ROOT = Path(__file__).parents[1]
 MAY_IMPORT = {
     "harness": {"harness"},
     "zoo": {"harness", "zoo"},
@@ -80,7 +80,7 @@ def test_nothing_heavy_is_imported_to_list_things(command):
     code = (
         "import sys; sys.argv = ['harness', *sys.argv[1:]]\n"
         "import contextlib, io\n"
-        "from harness.cli import main\n"
+        "from harness.commands.main import main\n"
         "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit): main()\n"
         "print(*sys.modules)"
     )
@@ -93,4 +93,4 @@ def test_nothing_heavy_is_imported_to_list_things(command):
 def test_nothing_imports_the_command_line():
     for file in (ROOT / "harness").rglob("*.py"):
         if file.name != "cli.py":
-            assert "harness.cli" not in {module for _, module in imported(file)}, file
+            assert "harness.commands.main" not in {module for _, module in imported(file)}, file

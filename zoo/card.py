@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Gt, Le
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from harness import atomic, registry
+from harness import registry
 from harness.distances import DISTANCES
+from harness.files import atomic
 from zoo.training.recipe import Part
 
 Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]

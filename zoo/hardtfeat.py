@@ -12,10 +12,10 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import nn
 
-from harness import weights
+from harness.data import weights
+from harness.data.weights import Weights
 from harness.distances import L2
 from harness.types import Descriptor
-from harness.weights import Weights
 from zoo.tfeat import describe, resize
 
 UNUSED = ("SIFT.gx.0.weight", "SIFT.gy.0.weight", "SIFT.pk.0.weight")  # of a SIFT kept beside it

@@ -1,13 +1,13 @@
 """The descriptors that were trained here and come along; their cards say how, and what they score.
 
-One is NAME.safetensors and NAME.json in `zoo/weights`, put there by `zoo.ship`, a maker below, and
-a line in `pyproject.toml`. Here stands which there are; what their vectors hang on is in
+Each is NAME.safetensors and NAME.json in `zoo/weights`, put there by `studies.ship`, a maker below,
+and a line in `pyproject.toml`. This file lists them; what their vectors depend on is in
 `zoo.trained` and the file of the network.
 """
 
 from pathlib import Path
 
-from harness import onnx_export
+from harness.onnx import export as onnx_export
 from harness.types import Descriptor
 from zoo import card as cards
 from zoo import trained

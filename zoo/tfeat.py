@@ -14,10 +14,10 @@ from jaxtyping import Float, Float32, UInt8
 from torch import nn
 from torch.backends import cudnn
 
-from harness import weights
+from harness.data import weights
+from harness.data.weights import Weights
 from harness.distances import L2
 from harness.types import Descriptor, Patches
-from harness.weights import Weights
 
 SIDE = 32
 TOGETHER = 64  # patches in one pass; more take as long for each

@@ -10,12 +10,12 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from harness.errors import one_line
-from harness.folders import same_form
+from harness.files.folders import same_form
 from protocols.colmap.model import camera_models
-from protocols.images.affine import AffineFrames, from_similarity
+from protocols.imaging.affine import AffineFrames, from_similarity
 
 HALF_PIXEL = 0.5
-"""COLMAP counts from the corner of the first pixel, `protocols.images` from its centre.
+"""COLMAP counts from the corner of the first pixel, `protocols.imaging` from its centre.
 
 Keypoints lose it here, where those of COLMAP are read, and get it where they are written, and
 nowhere else; principal points and projections of COLMAP's cameras differ by it, too.

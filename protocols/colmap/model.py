@@ -16,7 +16,7 @@ import numpy as np
 import pycolmap
 from jaxtyping import Float64, Int
 
-from harness import texts
+from harness.files import texts
 
 STEMS = ("cameras", "images", "points3D")
 Part = TypeVar("Part")

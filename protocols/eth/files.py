@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float32, Int, UInt32
 
-from harness import atomic
+from harness.files import atomic
 
 HEAD = struct.Struct("<ii")
 MOST_ANGLE = 4 * np.pi  # no detector gives more than a full turn

@@ -19,7 +19,7 @@ from harness import cache as caches
 from harness import parallel
 from harness.code import code_sha256
 from protocols.eth.truth import FOLDER, Cameras
-from protocols.images.grey import read_grey
+from protocols.imaging.grey import read_grey
 
 SIDE = 800  # pixels of the longer side of an image in which keypoints are detected
 RATIO = 0.8  # of distances to the nearest and the second, Lowe (2004)

@@ -11,11 +11,12 @@ import pycolmap
 from jaxtyping import Float32
 
 from harness import cache as caches
-from harness import folders, parallel
+from harness import parallel
+from harness.files import folders
 from protocols.colmap import keypoints as colmap
 from protocols.colmap.mapping import quiet
 from protocols.eth.files import read_keypoints
-from protocols.images.affine import AffineFrames, from_similarity
+from protocols.imaging.affine import AffineFrames, from_similarity
 
 FOLDER = "keypoints"  # of the official files
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pycolmap
 
-from harness import atomic, home
 from harness import cache as caches
+from harness.files import atomic, home
 from protocols.colmap.mapping import quiet
 from protocols.resuming import resuming
 

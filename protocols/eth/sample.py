@@ -12,16 +12,15 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float64, UInt8
 
-from harness import atomic
+from harness.files import atomic
 from protocols.eth import truth
 from protocols.eth.files import write_keypoints, write_points
 from protocols.eth.keypoints import FOLDER
 from protocols.eth.scenes import IMAGES, MADE, POINTS, SAMPLE
-from protocols.hpatches.build import write_json
-from protocols.hpatches.png import encode
-from protocols.images.detect import detect
-from protocols.images.frames import MAGNIFICATION, Frames, compose, thin, uniform
-from protocols.images.sampling import read, rounded, smooth
+from protocols.imaging.detect import detect
+from protocols.imaging.frames import MAGNIFICATION, Frames, compose, thin, uniform
+from protocols.imaging.png import encode
+from protocols.imaging.sampling import read, rounded, smooth
 from protocols.samples import kept, photograph
 
 VERSION = 1  # raised with SHA256
@@ -63,7 +62,7 @@ def make(folder: Path) -> None:
     for number, eye in enumerate(np.array(EYES)):
         _view(folder / SCENE, number, eye, _looking_at(np.array(TARGET) - eye), walls)
     about = {"name": SAMPLE, "version": VERSION, "photographs": sorted(WALLS)}
-    write_json(folder / MADE, about)
+    atomic.write_json(folder / MADE, about)
 
 
 @dataclass(frozen=True, eq=False)

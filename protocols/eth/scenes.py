@@ -20,14 +20,15 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from harness import folders, parallel
+from harness import parallel
+from harness.files import folders
 from harness.registry import unknown
 from protocols import naming
 from protocols.colmap import keypoints as colmap
 from protocols.eth import fit, keypoints, truth
 from protocols.eth.files import read_points
-from protocols.images import grey, photographs
-from protocols.images.affine import AffineFrames, must_lie_on
+from protocols.imaging import grey, photographs
+from protocols.imaging.affine import AffineFrames, must_lie_on
 
 IMAGES, DATABASE, POINTS = "images", "database.db", "points"
 TOTAL = "total"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pycolmap
 
-from harness.folders import same_form
+from harness.files.folders import same_form
 from protocols.colmap.keypoints import HALF_PIXEL, copy, places_for_colmap
 from protocols.colmap.mapping import largest_model
 from protocols.eth import truth

@@ -14,7 +14,7 @@ import numpy as np
 import pycolmap
 from jaxtyping import Float64, Int
 
-from harness import folders, texts
+from harness.files import folders, texts
 
 FOLDER = "gt_dense_cameras"
 NUMBERS = 9 + 3 + 9 + 3 + 2

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from harness import Block, Dataset, data_names, folders
+from harness import Block, Dataset, data_names
+from harness.files import folders
 from harness.types import Rows
 from protocols.hpatches import splits, strips
 from protocols.hpatches.splits import Split

@@ -16,11 +16,12 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float32, Float64, UInt8
 
+from harness.files import atomic
 from protocols.hpatches import tasks
-from protocols.hpatches.build import select, write_json, write_strips
-from protocols.images.frames import uniform
-from protocols.images.sampling import read, rounded, smooth
-from protocols.images.sequences import Homography
+from protocols.hpatches.writer import select, write_strips
+from protocols.imaging.frames import uniform
+from protocols.imaging.sampling import read, rounded, smooth
+from protocols.imaging.sequences import Homography
 from protocols.samples import kept, photograph
 
 VERSION = 1  # raised with SHA256
@@ -103,9 +104,9 @@ def make(folder: Path) -> None:
         regions[name] = {"photograph": file, **asdict(tally)}
     test = sorted(set(SEQUENCES) - set(TRAIN))
     splits = {"sample": {"name": "sample", "test": test, "train": sorted(TRAIN)}}
-    write_json(folder / "tasks" / "splits.json", splits)
+    atomic.write_json(folder / "tasks" / "splits.json", splits)
     about = {"name": "hpatches-sample", "version": VERSION, "sequences": regions}
-    write_json(folder / "dataset.json", about)
+    atomic.write_json(folder / "dataset.json", about)
     tasks.make(folder)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from harness import folders, texts
+from harness.files import folders, texts
 from harness.registry import unknown
 
 FILE = "splits.json"

@@ -8,8 +8,8 @@ import cv2
 import numpy as np
 
 from harness.types import Patches
-from protocols.images.grey import must_fit
-from protocols.images.headers import DamagedError, png
+from protocols.imaging.grey import must_fit
+from protocols.imaging.headers import DamagedError, png
 
 HIGHEST = 1_000_000  # pixels: libpng, by which OpenCV reads, refuses higher images
 

@@ -18,9 +18,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from harness import Dataset, atomic, folders, texts
+from harness import Dataset
 from harness import cache as caches
 from harness.errors import one_line
+from harness.files import atomic, folders, texts
 from protocols.hpatches.reader import OFFICIAL, PARTIAL, HPatches, open_set
 
 VERIFICATION = tuple(f"verif_{k}_split-{{}}.csv" for k in ("pos", "neg_intra", "neg_inter"))

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float64, Int
 
-from protocols.images.affine import AffineFrames
-from protocols.images.sequences import Homography
+from protocols.imaging.affine import AffineFrames
+from protocols.imaging.sequences import Homography
 
 # Two shapes that share over half of their union contain each other's centre: a line through it
 # halves its shape, and a shape that leaves it out lies on one side of such a line. Rasters err, so

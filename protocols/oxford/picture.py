@@ -13,15 +13,16 @@ import cv2
 import numpy as np
 from jaxtyping import Float64, Int, Int32, UInt8
 
-from harness import Dataset, Descriptions, folders
+from harness import Dataset, Descriptions
 from harness.escape import visible
+from harness.files import folders
 from harness.registry import unknown
 from harness.types import Picture
-from protocols.images.affine import AffineFrames
-from protocols.images.grey import read_grey
-from protocols.images.sequences import IMAGES, find
-from protocols.oxford.evaluation import FEATURES, STRATEGIES, pair_scores
+from protocols.imaging.affine import AffineFrames
+from protocols.imaging.grey import read_grey
+from protocols.imaging.sequences import IMAGES, find
 from protocols.oxford.matching import Matches
+from protocols.oxford.protocol import FEATURES, STRATEGIES, pair_scores
 from protocols.oxford.raster import raster_overlap
 from protocols.oxford.reader import SIDE, block_of, check_fit, folder_of, regions_of
 from protocols.oxford.sample import sample

@@ -20,10 +20,10 @@ from jaxtyping import Int
 from harness import Block, Dataset, parallel
 from harness import cache as caches
 from harness.types import Patches
-from protocols.images import fit
-from protocols.images.affine import AffineFrames, affine_patches
-from protocols.images.grey import read_grey
-from protocols.images.sequences import IMAGES, Sequence, find
+from protocols.imaging import fit
+from protocols.imaging.affine import AffineFrames, affine_patches
+from protocols.imaging.grey import read_grey
+from protocols.imaging.sequences import IMAGES, Sequence, find
 from protocols.naming import after_folder, granted, plain, unless_wrong
 from protocols.official import official
 from protocols.oxford import regions

@@ -16,13 +16,13 @@ import numpy as np
 from jaxtyping import Float64
 
 from harness import cache as caches
-from harness import folders, texts
 from harness.code import code_sha256
 from harness.errors import one_line
-from protocols.images.affine import AffineFrames, must_lie_on
-from protocols.images.grey import check, read_grey
-from protocols.images.harris_affine import harris_affine, oriented
-from protocols.images.sequences import ENDINGS, OTHER_ENDINGS
+from harness.files import folders, texts
+from protocols.imaging.affine import AffineFrames, must_lie_on
+from protocols.imaging.grey import check, read_grey
+from protocols.imaging.harris_affine import harris_affine, oriented
+from protocols.imaging.sequences import ENDINGS, OTHER_ENDINGS
 
 LARGEST = 1 << 26  # bytes of the regions of an image: more than a million of them
 

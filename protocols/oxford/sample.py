@@ -8,9 +8,9 @@ its scores are not those of Oxford's sequences and enter no table beside them.
 import json
 from pathlib import Path
 
-from harness import atomic
-from protocols.hpatches.png import encode
+from harness.files import atomic
 from protocols.hpatches.sample import sequence
+from protocols.imaging.png import encode
 from protocols.samples import kept, photograph
 
 VERSION = 1  # raised with SHA256

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from protocols.images.affine import AffineFrames
-from protocols.images.sequences import Homography
+from protocols.imaging.affine import AffineFrames
+from protocols.imaging.sequences import Homography
 from protocols.oxford.ellipses import Ellipses, Measure, ellipses_of, overlapping, warped
 from protocols.oxford.matching import Matches, one_to_one
 

@@ -20,7 +20,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Int, UInt8
 
-from harness import Block, copies, folders, texts
+from harness import Block
+from harness.data import copies
+from harness.files import folders, texts
 from harness.types import Patches, Rows
 from protocols.phototour.writer import GRID, PIXELS, SIDE, TILE
 

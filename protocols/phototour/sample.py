@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float32, Float64, Int, UInt8
 
-from protocols.hpatches.build import write_json
-from protocols.images.detect import detect
-from protocols.images.frames import (
+from harness.files import atomic
+from protocols.imaging.detect import detect
+from protocols.imaging.frames import (
     DRAWS,
     NOISE,
     Maps,
@@ -26,7 +26,7 @@ from protocols.images.frames import (
     thin,
     uniform,
 )
-from protocols.images.sampling import read, rounded, smooth
+from protocols.imaging.sampling import read, rounded, smooth
 from protocols.phototour.writer import SIDE, write_scene
 from protocols.samples import kept, photograph
 
@@ -62,7 +62,7 @@ def make(folder: Path) -> None:
     for name, file in SCENES.items():
         _scene(folder / name, photograph(file, "phototour-sample"))
     about = {"name": "phototour-sample", "version": VERSION, "photographs": SCENES}
-    write_json(folder / "dataset.json", about)
+    atomic.write_json(folder / "dataset.json", about)
 
 
 def _scene(folder: Path, image: UInt8[np.ndarray, "height width"]) -> None:

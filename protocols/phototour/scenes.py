@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from harness import Block, Dataset, Scores, folders
+from harness import Block, Dataset, Scores
+from harness.files import folders
 from harness.registry import unknown
 from harness.statistics import Interval, interval_over_parts
 from protocols.naming import after_folder, granted, unless_wrong

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from harness import Dataset, texts
+from harness import Dataset
+from harness.files import texts
 from harness.types import Rows
 from protocols.phototour.reader import Scene, read_reference_images, sha256
 from protocols.phototour.scenes import holds_scenes, join, open_scenes

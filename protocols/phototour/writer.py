@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int, Shaped, UInt8
 
-from harness import atomic
-from harness.atomic import placing
+from harness.files import atomic
+from harness.files.atomic import placing
 
 SIDE = 64  # pixels of a patch
 GRID = 16  # patches along each side of a tile

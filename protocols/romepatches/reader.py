@@ -22,8 +22,9 @@ import numpy as np
 import scipy.io
 from jaxtyping import Int
 
-from harness import Block, Dataset, matlab
+from harness import Block, Dataset
 from harness.errors import one_line
+from harness.files import matlab
 from harness.types import Patches
 from protocols.naming import granted, unless_wrong
 from protocols.romepatches.sample import sample

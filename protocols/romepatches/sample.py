@@ -16,19 +16,11 @@ import numpy as np
 import scipy.io
 from jaxtyping import Float64, UInt8
 
-from harness import atomic, matlab
 from harness.cache import fingerprint
-from protocols.images.detect import detect
-from protocols.images.frames import (
-    NOISE,
-    compose,
-    image_from_patch,
-    inside,
-    jitter,
-    thin,
-    uniform,
-)
-from protocols.images.sampling import patches, rounded
+from harness.files import atomic, matlab
+from protocols.imaging.detect import detect
+from protocols.imaging.frames import NOISE, compose, image_from_patch, inside, jitter, thin, uniform
+from protocols.imaging.sampling import patches, rounded
 from protocols.samples import kept, photograph
 
 VERSION = 1  # raised with SHA256

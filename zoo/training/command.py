@@ -15,8 +15,11 @@ import torch.distributed as dist
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from torch.backends import cudnn
 
-from harness import Dataset, atomic, locks, onnx_export, training_sets
+from harness import Dataset
+from harness.data import training_sets
 from harness.escape import visible
+from harness.files import atomic, locks
+from harness.onnx import export as onnx_export
 from harness.progress import Bar
 from harness.stopping import after_this_step
 from harness.types import Patches

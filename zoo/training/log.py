@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from harness import atomic
+from harness.files import atomic
 from zoo.training.loop import Seen
 from zoo.training.state import LOG
 

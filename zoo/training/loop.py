@@ -20,7 +20,7 @@ from jaxtyping import Int, UInt8
 from torch import nn
 
 from harness import Dataset
-from harness.training_sets import photograph
+from harness.data.training_sets import photograph
 from harness.types import Patches
 from zoo.backbones import Network
 from zoo.training import held_out, state

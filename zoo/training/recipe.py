@@ -19,8 +19,8 @@ from pydantic import (
     model_validator,
 )
 
-from harness import folders, texts
 from harness.errors import one_line
+from harness.files import folders, texts
 from harness.registry import unknown
 
 UNFIT = (ValueError, TypeError, LookupError, ImportError, RuntimeError)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from harness import atomic
+from harness.files import atomic
 from zoo.training.recipe import Recipe, identity
 
 FILE, LOG = "checkpoint.pt", "log.jsonl"

@@ -1,0 +1,5 @@
+"""Runs the command line as `python -m harness`, so that torchrun can start it."""
+
+from harness.commands.main import main
+
+main()

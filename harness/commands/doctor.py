@@ -1,0 +1,120 @@
+"""What is installed, what really works, and where things are kept."""
+
+import os
+import platform
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, distributions, version
+from pathlib import Path
+
+from harness import registry
+from harness.errors import FAILURES
+from harness.files import atomic, home
+
+PACKAGES = ("numpy", "scipy", "pandas", "torch", "safetensors", "pycolmap", "onnx", "scikit-image")
+
+
+def report() -> Iterator[str]:
+    """Lines to read; a line that needs action begins with "!"."""
+    sections = {
+        "packages": _packages,
+        "OpenCV": _opencv,
+        "ONNX Runtime": _onnx,
+        "torch": _torch,
+        "places": _places,
+        "data sets": _datasets,
+        "weights": _weights,
+        "plug-ins": _plugins,
+    }
+    for name, section in sections.items():
+        try:
+            yield from section()
+        except FAILURES as error:  # what is broken is what should be told
+            yield f"! {name}: {type(error).__name__}: {error}"
+
+
+def _packages() -> Iterator[str]:
+    yield f"python {platform.python_version()} on {platform.system()} {platform.machine()}"
+    for package in ("descriptor-harness", *PACKAGES):
+        yield f"{package} {_version(package)}"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _installed(prefix: str) -> list[str]:
+    names = {str(one.metadata["Name"]).lower() for one in distributions()}
+    return sorted(name for name in names if name.startswith(prefix))
+
+
+def _opencv() -> Iterator[str]:
+    wheels = _installed("opencv")
+    if len(wheels) > 1:
+        yield (
+            f"! {' and '.join(wheels)} overwrite each other: uninstall all of them, then install"
+            " opencv-contrib-python-headless"
+        )
+    import cv2
+
+    yield f"OpenCV {cv2.__version__} from {', '.join(wheels) or 'an unknown wheel'}"
+    if not hasattr(cv2, "xfeatures2d"):
+        yield "! this OpenCV has no contrib modules: BRIEF and Harris-Laplace won't work"
+
+
+def _onnx() -> Iterator[str]:
+    wheels = _installed("onnxruntime")
+    if len(wheels) > 1:
+        yield f"! {' and '.join(wheels)} overwrite each other: keep one"
+    from harness.onnx.file import working_providers
+
+    found = _version(wheels[0]) if wheels else "not installed"
+    yield f"ONNX Runtime {found}, on which really work: {', '.join(working_providers())}"
+
+
+def _torch() -> Iterator[str]:
+    from harness.plugins import cuda_works
+
+    yield f"torch computes on {'cuda and cpu' if cuda_works() else 'cpu'}"
+
+
+def _places() -> Iterator[str]:
+    root = os.environ.get("HARNESS_DATA")
+    if root and not Path(root).is_dir():
+        yield f"! HARNESS_DATA is {root}, which is not a folder"
+    yield f"data: {root or 'HARNESS_DATA is not set: protocols run on samples'}"
+    cache = home.cache()
+    yield f"cache: {cache}"
+    try:
+        atomic.must_be_writable(cache, f"nothing can be kept in {cache}", home.REMEDY)
+    except OSError as error:
+        yield f"! {error}"
+
+
+def _datasets() -> Iterator[str]:
+    from harness.data import datasets
+
+    places = {name: datasets.path(name) for name in datasets.known()}
+    here = {name: place for name, place in places.items() if place}
+    yield f"{len(here)} of {len(places)} published data sets are here"
+    yield from (f"  {name} in {place}" for name, place in sorted(here.items()))
+
+
+def _weights() -> Iterator[str]:
+    from harness.data import published_weights, weights
+
+    for name, row in sorted(published_weights.known().items()):
+        yield f"weights {name} are {'here' if weights.is_here(row) else 'not here'}"
+
+
+def _plugins() -> Iterator[str]:
+    for kind in registry.KINDS:
+        names = registry.names(kind)
+        yield f"{len(names)} {kind}: {', '.join(names)}"
+        for name in names:
+            try:
+                registry.load(kind, name)
+            except (ImportError, LookupError) as error:
+                yield f"! {error}"

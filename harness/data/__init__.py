@@ -1,0 +1,1 @@
+"""Published data and weights: mirrors, downloads, safe extraction, verification."""

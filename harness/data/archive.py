@@ -1,0 +1,250 @@
+"""Archives from strangers: unpacked whole into a new folder, or refused with nothing left behind.
+
+Nothing is unpacked by the library's own `extract`: every member is named, measured and written
+here, so that what is not a plain file or folder inside the new folder can't come into being.
+"""
+
+import errno
+import gzip
+import hashlib
+import stat
+import struct
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Literal
+from unicodedata import category
+
+from harness.files import atomic
+from harness.files.folders import is_left_behind
+
+PIECE = 1 << 18
+SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
+LONGEST = 1000  # bytes of a member's name, folders included
+NOTE = 1 << 20  # bytes of the longest name or extended header that a tar member may have
+
+Kind = Literal["zip", "tar", "tar.gz"]
+Members = Iterator[tuple[str, int, IO[bytes] | None]]  # name, declared size, None for a folder
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an archive may grow to. Pictures hardly shrink when packed; text does tenfold."""
+
+    files: int = 200_000  # the largest set has about 8,000
+    size: int = 1 << 38  # bytes, 256 GiB; the largest sets have some tens of GiB
+    ratio: int = 100  # unpacked over packed, beyond the first `free` bytes; deflate reaches 1032
+    free: int = 1 << 26
+
+
+class Refused(ValueError):
+    """The archive is damaged, or holds what it must not."""
+
+
+def kind(file: Path) -> Kind | None:
+    """Which kind of archive a file is by its contents; None if of none that is unpacked here."""
+    with file.open("rb") as stream:
+        head = stream.read(tarfile.BLOCKSIZE)
+    if head.startswith((b"PK\3\4", b"PK\5\6")):
+        return "zip"
+    if head.startswith(b"\x1f\x8b"):
+        return "tar.gz"
+    try:
+        tarfile.TarInfo.frombuf(head, "utf-8", "surrogateescape")
+    except tarfile.HeaderError:
+        return None
+    return "tar"
+
+
+def unpack(file: Path, folder: Path, *, limits: Limits = Limits()) -> dict[str, str]:
+    """Unpack a zip, tar or tar.gz file into a folder that is not there yet: all of it, or nothing.
+
+    Returns:
+        The sha256 of every file, by its path in the folder.
+
+    Raises:
+        Refused: if the file is no such archive, is damaged, cut off or encrypted, grows beyond the
+            limits, or holds a link, a device, or a name that leads out of the folder.
+        FileExistsError: if the folder is there.
+    """
+    if folder.exists():
+        raise FileExistsError(f"{folder} is there already: {file.name} was not unpacked")
+    found = kind(file)
+    if found is None:
+        raise Refused("it is neither a zip, nor a tar, nor a tar.gz archive")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
+        inside = Path(temporary, "unpacked")
+        inside.mkdir()
+        try:
+            members = _zip(file, limits) if found == "zip" else _tar(file, found)
+            contents = _write(members, inside, file.stat().st_size, limits)
+        except Refused:
+            raise
+        except _DAMAGE as error:
+            raise Refused(f"it is damaged or cut off ({_reason(error)})") from error
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # given for an impossible place in a damaged zip
+                raise
+            raise Refused(f"it is damaged or cut off ({_reason(error)})") from error
+        if not contents:
+            raise Refused("it holds no file")
+        inside.rename(folder)
+    return contents
+
+
+_DAMAGE = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    gzip.BadGzipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,  # a version that zipfile doesn't know
+    OverflowError,
+    RecursionError,  # tarfile calls itself for each of a row of extended headers
+    ValueError,  # of broken headers: numbers, encodings
+    LookupError,
+)
+
+
+def _write(members: Members, folder: Path, packed: int, limits: Limits) -> dict[str, str]:
+    most = _most(packed, limits)
+    left = most
+    contents: dict[str, str] = {}
+    for count, (name, size, stream) in enumerate(members, 1):
+        if count > limits.files:
+            raise Refused(f"it holds more than {limits.files} files: it looks like a bomb")
+        parts = _parts(name)
+        if any(map(is_left_behind, parts)):  # as `__MACOSX/._name`, which no reader looks at
+            continue
+        target = folder.joinpath(*parts)
+        if stream is None:
+            _make(target, name)
+            continue
+        if not parts:
+            raise Refused(f"it holds a file named {name!r}")
+        _make(target.parent, name)
+        if target.exists():
+            raise Refused(f"it holds {name!r} twice, or names that this disk can't tell apart")
+        digest = hashlib.sha256()
+        done = 0
+        with atomic.naming(target), target.open("xb") as out:
+            while piece := stream.read(PIECE):
+                done += len(piece)
+                left -= len(piece)
+                if left < 0 or done > size:
+                    raise _bomb(packed, most)
+                digest.update(piece)
+                out.write(piece)
+        if done < size:
+            raise Refused(f"it is cut off: {name!r} has {done} of {size} bytes")
+        contents["/".join(parts)] = digest.hexdigest()
+    return contents
+
+
+def _most(packed: int, limits: Limits) -> int:
+    return min(limits.size, limits.free + limits.ratio * packed)
+
+
+def _bomb(packed: int, most: int) -> Refused:
+    return Refused(
+        f"it has {packed} bytes and would grow to more than {most}, or than it says itself: it"
+        " looks like a bomb"
+    )
+
+
+def _parts(name: str) -> list[str]:
+    """The folders and the name of a member, none of which leads anywhere else."""
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if (
+        name.startswith("/")
+        or ".." in parts
+        or "\\" in name
+        or ":" in name  # a drive, or a stream of a file, on Windows
+        or any(category(letter) in ("Cc", "Cs") for letter in name)  # controls, broken UTF-8
+        or len(name.encode()) > LONGEST
+        or any(len(part.encode()) > 255 for part in parts)
+    ):
+        raise Refused(f"it holds {name!r:.99}, which leads out of its folder or is no plain name")
+    return parts
+
+
+def _make(folder: Path, name: str) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise Refused(f"it holds {name!r} below what is a file") from error
+
+
+def _zip(file: Path, limits: Limits) -> Members:
+    with zipfile.ZipFile(file) as archive:
+        listed = archive.infolist()
+        most = _most(file.stat().st_size, limits)
+        if sum(info.file_size for info in listed) > most:  # before anything is written
+            raise _bomb(file.stat().st_size, most)
+        for info in listed:
+            name = info.orig_filename  # zipfile cuts names at a zero byte
+            form = stat.S_IFMT(info.external_attr >> 16)  # 0 where a system without modes packed it
+            if form not in (0, stat.S_IFREG, stat.S_IFDIR):
+                raise Refused(f"it holds {name!r}, which is a link or a device")
+            if info.flag_bits & 1:
+                raise Refused(f"{name!r} in it is encrypted")
+            if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise Refused(
+                    f"{name!r} in it is packed by method {info.compress_type}, not deflate"
+                )
+            if info.is_dir():
+                yield name, 0, None
+                continue
+            with archive.open(info) as stream:
+                yield name, info.file_size, stream
+
+
+class _Header(tarfile.TarInfo):
+    """A header of a tar file that is intact; tarfile takes a broken one for the archive's end."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Header":
+        if not buf:
+            raise Refused("it is cut off: its end mark is missing")
+        try:
+            header = super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            if len(buf) == tarfile.BLOCKSIZE and not any(buf):
+                raise  # a block of zeros is the end mark
+            raise Refused(f"it is damaged or cut off ({error})") from error
+        notes = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
+        names = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
+        if header.type in notes + names and header.size > NOTE:  # tarfile would read it whole
+            raise Refused(f"a header in it says that it has {header.size} bytes")
+        return header
+
+
+def _tar(file: Path, found: Kind) -> Members:
+    # As a stream: one pass, and GzipFile compares the checksum when it comes to the end.
+    with (
+        gzip.open(file) if found == "tar.gz" else file.open("rb") as stream,
+        tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header) as archive,
+    ):
+        for member in archive:
+            name = member.name
+            if member.isdir():
+                yield name, 0, None
+            elif member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse():
+                yield name, member.size, archive.extractfile(member)
+            else:
+                raise Refused(f"it holds {name!r}, which is a link, a device or full of holes")
+        padding = 0
+        while piece := stream.read(PIECE):
+            padding += len(piece)
+            if any(piece) or padding > Limits.free:
+                raise Refused("more follows after its end mark")
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) or type(error).__name__

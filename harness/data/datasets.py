@@ -1,0 +1,255 @@
+"""Published data sets as rows of data, the folder where they are kept, and what is there of them.
+
+`dataset_fetch` puts a set there, and leaves a list of its files in it, for `verify`.
+"""
+
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness import registry
+from harness.data import archive
+from harness.data.copies import Copy, digest
+from harness.files import folders, home, texts
+
+LIST = ".harness.json"  # in the folder of a set: where it comes from, and its files
+HERE, INCOMPLETE, ABSENT = "here", "incomplete", "not here"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file of a published set: an archive to unpack, or a file to keep as it is."""
+
+    copies: tuple[Copy, ...]  # mirrors, tried in turn
+    into: str = ""  # folder in the set; an archive that shares it with nothing else
+
+    @property
+    def packed(self) -> bool:
+        """Whether it is an archive."""
+        return self.copies[0].file.endswith(archive.SUFFIXES)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A published data set: where it is, how to know it, its terms, and who needs what of it."""
+
+    name: str  # "phototour/liberty"; its folder bears this name too
+    title: str
+    page: str  # where it is described
+    parts: tuple[Part, ...]
+    licence: str
+    citation: str
+    needs: Mapping[str, tuple[str, ...]]  # protocol -> patterns of files that it reads
+    roughly: str = ""  # size of the download, where no exact one is known
+    # What is known of its unpacked files: pattern -> how many there are, and bytes of each.
+    sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    by_hand: str = ""  # where people found it when no mirror answers, and what it must hold
+
+    @property
+    def place(self) -> Path:
+        """Its folder, whether it is there or not."""
+        return root().joinpath(*self.name.split("/"))
+
+    @property
+    def lacks(self) -> list[str]:
+        """Patterns of what is needed of it that nothing in its folder fits."""
+        patterns = [pattern for needed in self.needs.values() for pattern in needed]
+        if not patterns:  # no protocol says: the files that are not packed, or else anything
+            patterns = [
+                "/".join(filter(None, (part.into, part.copies[0].file)))
+                for part in self.parts
+                if part.copies and not part.packed
+            ]
+        wanted = dict.fromkeys(patterns or ["*"])
+        return [pattern for pattern in wanted if not any(self.place.glob(pattern))]
+
+    def differences(self, folder: Path) -> dict[str, str]:
+        """How a folder differs from the published sizes: a sentence for each pattern that does."""
+        found = {}
+        for pattern, (number, size) in self.sizes.items():
+            sizes = {file.name: file.stat().st_size for file in sorted(folder.glob(pattern))}
+            other = next((name for name, own in sizes.items() if own != size), None)
+            if len(sizes) != number:
+                found[pattern] = f"files {pattern}: {len(sizes)}, {number} are published"
+            elif other is not None:
+                found[pattern] = f"{other} has {sizes[other]} bytes, {size} are published"
+        return found
+
+    def reads(self, pattern: str) -> bool:
+        """Whether a protocol needs these files."""
+        return any(pattern in needed for needed in self.needs.values())
+
+    @property
+    def state(self) -> str:
+        """HERE, INCOMPLETE or ABSENT."""
+        if not self.place.is_dir():
+            return ABSENT
+        return INCOMPLETE if self.lacks else HERE
+
+
+@dataclass(frozen=True)
+class Differences:
+    """How a folder differs from what was fetched, by paths in it."""
+
+    missing: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    unlike: tuple[str, ...] = ()  # the published set: sentences on sizes and numbers of files
+    files: int = field(default=0, compare=False)  # looked at
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.missing or self.changed or self.extra or self.unlike)
+
+
+def known() -> dict[str, Source]:
+    """Every set that an installed package lists, by name."""
+    rows: dict[str, Source] = {}
+    for table in registry.names("datasets"):
+        try:
+            listed: Iterable[Source] = registry.load("datasets", table)
+        except ImportError as error:  # one broken package must not hide the others' sets
+            log.warning("%s", error)
+            continue
+        for row in listed:
+            if rows.setdefault(row.name, row) != row:
+                raise LookupError(
+                    f"the data set {row.name!r} is listed twice, with different rows; the second"
+                    f" is of {registry.source('datasets', table)}: uninstall one package"
+                )
+    return rows
+
+
+def named(name: str) -> list[Source]:
+    """The set of this name, or all below it: "phototour" stands for its six scenes."""
+    rows = known()
+    found = [row for key, row in sorted(rows.items()) if key == name or key.startswith(f"{name}/")]
+    if not found:
+        families = {key.rpartition("/")[0] for key in rows} - {""}
+        raise LookupError(registry.unknown("datasets", name, {*rows, *families}))
+    return found
+
+
+def one(name: str) -> Source:
+    """The set of this name; an error where several sets are below it."""
+    rows = named(name)
+    if len(rows) > 1:
+        raise LookupError(f"{name} is several data sets: {', '.join(row.name for row in rows)}")
+    return rows[0]
+
+
+def root() -> Path:
+    """The folder of all sets: HARNESS_DATA_HOME, or a place in the user's cache."""
+    given = os.environ.get("HARNESS_DATA_HOME")
+    return Path(given) if given else home.cache("datasets")
+
+
+def path(name: str) -> Path | None:
+    """The folder of a set, or of the sets below a name; None if none of them is here as needed.
+
+    Raises:
+        LookupError: if there is no set of this name; says the nearest.
+    """
+    here = any(row.state == HERE for row in named(name))
+    return root().joinpath(*name.split("/")) if here else None
+
+
+def verify(name: str) -> Differences:
+    """Hash every file of a set again and compare it with the list made when it was fetched.
+
+    Sizes are compared with the published ones, too, where such are known.
+
+    Raises:
+        FileNotFoundError: if the set is not here, or there is no list because it was put there by
+            hand; says whether the published sizes are met.
+        ValueError: if the list is damaged.
+    """
+    row = one(name)
+    place = row.place
+    if not place.is_dir():
+        raise FileNotFoundError(f"{name} is not here: harness data fetch {name}")
+    unlike = tuple(row.differences(place).values())
+    try:
+        wanted = _listed(place)
+    except FileNotFoundError as error:
+        sizes = "; ".join(unlike) or "numbers and sizes of files are the published ones"
+        raise FileNotFoundError(f"{error}; {sizes}" if row.sizes else str(error)) from error
+    found = {
+        file.relative_to(place).as_posix(): file for file in folders.files(place, dead_links=True)
+    }
+    both = sorted(wanted.keys() & found.keys())
+    with ThreadPoolExecutor() as pool:  # hashing lets other threads run
+        same = list(pool.map(lambda path: _hash(found[path]) == wanted[path], both))
+    return Differences(
+        missing=tuple(sorted(wanted.keys() - found.keys())),
+        changed=tuple(path for path, is_same in zip(both, same, strict=True) if not is_same),
+        extra=tuple(sorted(found.keys() - wanted.keys())),
+        unlike=unlike,
+        files=len(found),
+    )
+
+
+def listing() -> Iterator[str]:
+    """One line a set: its name, whether it is here, the size of its download, its title."""
+    for name, row in sorted(known().items()):
+        yield f"{name:28} {row.state:10} {_size(row):>9}  {row.title}"
+
+
+def about(name: str) -> Iterator[str]:
+    """All that is known of the sets of a name."""
+    for row in named(name):
+        yield f"{row.name}: {row.title}"
+        yield f"  folder    {row.place}{'' if row.state == HERE else f' ({row.state})'}"
+        if row.state == INCOMPLETE:
+            yield f"  lacks     {', '.join(row.lacks)}"
+        yield f"  page      {row.page}"
+        yield f"  licence   {row.licence}"
+        yield f"  cite      {row.citation}"
+        for protocol, patterns in row.needs.items():
+            yield f"  needs     {protocol}: {', '.join(patterns)}"
+        if row.by_hand:
+            yield f"  by hand   {row.by_hand}"
+        for part in row.parts:
+            for copy in part.copies:
+                size = f"{copy.size} bytes" if copy.size else "size unknown"
+                yield f"  file      {copy.url}  ({size}, {copy.hash or 'no hash published'})"
+
+
+def _listed(place: Path) -> dict[str, str]:
+    """The sha256 of each file of a set, as the list in its folder has it."""
+    try:
+        files = texts.read_json(place / LIST)["files"]
+        return {
+            str(name): str(sha256)
+            for name, sha256 in files.items()
+            if not any(map(folders.is_left_behind, str(name).split("/")))
+        }
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"{place} has no list of its files ({LIST}), so it was not put there by"
+            " `harness data fetch`: move it away and fetch it to have it checked"
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{place / LIST} is damaged ({error}): move the folder away and fetch the set again"
+        ) from error
+
+
+def _hash(file: Path) -> str:
+    try:
+        return digest(file)
+    except OSError:  # not to be read, or a link to nowhere: certainly not what was fetched
+        return ""
+
+
+def _size(row: Source) -> str:
+    sizes = [part.copies[0].size for part in row.parts]
+    if any(size is None for size in sizes):
+        return row.roughly or "?"
+    total = sum(size or 0 for size in sizes)
+    return f"{total / 1e9:.1f} GB" if total >= 1e9 else f"{total / 1e6:.1f} MB"

@@ -1,0 +1,295 @@
+"""Files fetched whole: mirrors in turn, resumed where they broke off, known by their hash.
+
+pooch, the usual library for this, has no resume and no mirrors, and deletes what came before an
+interruption; what is left of its work is a hash check. So this is urllib.
+"""
+
+import hashlib
+import json
+import logging
+import re
+import shutil
+import time
+import urllib.error
+import urllib.parse
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from http.client import HTTPException
+from pathlib import Path
+from typing import TypeVar
+
+from rich import progress as rich
+
+from harness.data import web
+from harness.data.copies import HEAD, PAGE, PIECE, Copy, Refused, check, digest, impostor
+from harness.data.web import Answer, Interrupted, Unreachable
+from harness.escape import visible
+from harness.files import atomic
+from harness.progress import Bar
+
+TRIES = 3  # connections in a row that bring no new byte, before a mirror is given up
+PAUSE = 1.0  # seconds before the second try
+MOST = 1 << 38  # bytes (256 GiB) taken from a server that does not say how many there are
+
+Progress = Callable[[int, int | None], None]  # bytes that are here, bytes in all where known
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+# What is the mirror's fault or its file's, so that the next may do better.
+_NEXT = (ValueError, RecursionError, Interrupted, Unreachable, urllib.error.HTTPError)
+
+
+def fetch(
+    copies: Sequence[Copy],
+    folder: Path,
+    accept: Callable[[Path], T],
+    *,
+    what: str,
+    by_hand: str,
+    progress: Progress = lambda done, total: None,
+) -> tuple[T, Path, Copy]:
+    """Download the first of several copies that is whole and accepted.
+
+    Args:
+        copies: tried in turn.
+        folder: where the file is put together. What an interruption left there is gone on with;
+            a finished file stays, to be moved or deleted by the caller.
+        accept: is given the file; its value is returned. It raises ValueError if the file is not
+            what it should be, and the next copy is tried. After any other error but OSError, which
+            is the disk's, the file is dropped too: it would bring the same error again.
+        what: the name for messages.
+        by_hand: what to do without a network, as the last part of a sentence.
+        progress: told of every piece that comes.
+
+    Raises:
+        OSError: if no copy can be had; says of each why, or in one sentence that there is no
+            network.
+    """
+    troubles: list[tuple[Copy, Exception]] = []
+    folder.mkdir(parents=True, exist_ok=True)
+    for copy in copies:
+        part = folder / f"{copy.file}.{_key(copy)}.part"
+        try:
+            _obtain(copy, part, progress)
+            try:
+                return accept(part), part, copy
+            except OSError:
+                raise
+            except Exception:
+                _discard(part)
+                raise
+        except _NEXT as error:
+            troubles.append((copy, error))
+            if isinstance(error, urllib.error.HTTPError):
+                error.close()
+            if copy is not copies[-1]:
+                log.info("passed over: %s: %s", copy.url, web.fault(error))
+    if troubles and all(isinstance(error, Unreachable) for _, error in troubles):
+        hosts = dict.fromkeys(urllib.parse.urlsplit(copy.url).netloc for copy, _ in troubles)
+        raise OSError(
+            f"{what}: there seems to be no network, since {' and '.join(hosts)} can't be reached"
+            f" ({troubles[0][1]}); {by_hand}"
+        )
+    told = "; ".join(f"{copy.url}: {web.fault(error)}" for copy, error in troubles)
+    raise OSError(f"{what}: no mirror gave it: {told or 'none is known'}; {by_hand}")
+
+
+@contextmanager
+def bar(what: str) -> Iterator[Progress]:
+    """A progress bar for bytes on stderr, or lines where that is no terminal."""
+    columns = (
+        rich.TextColumn("{task.description}", markup=False),
+        rich.BarColumn(),
+        rich.DownloadColumn(),
+        rich.TransferSpeedColumn(),
+        rich.TimeRemainingColumn(),
+    )
+    with Bar(*columns, line=_line) as shown:
+        task = shown.add_task(visible(what), total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+def _line(task: rich.Task) -> str:
+    total = f" of {_mib(task.total)}" if task.total else ""
+    return f"{task.description}: {_mib(task.completed)}{total}"
+
+
+def _key(copy: Copy) -> str:
+    """Copies of one hash share what is downloaded already; others are kept apart."""
+    return hashlib.sha256((copy.hash or copy.url).encode()).hexdigest()[:8]
+
+
+def _obtain(copy: Copy, part: Path, progress: Progress) -> None:
+    """Complete a file and check it; if an older beginning spoilt it, once more without."""
+    older = part.exists()
+    _complete(copy, part, progress)
+    try:
+        check(part, copy)
+    except Refused:
+        _discard(part)
+        if not older:
+            raise
+        _obtain(copy, part, progress)
+
+
+def _complete(copy: Copy, part: Path, progress: Progress) -> None:
+    """Go on until all is here: again after each interruption, as long as that brings something."""
+    have = _size(part)
+    if have and (have == copy.size or (copy.hash and not copy.size and _is(part, copy.hash))):
+        return
+    idle = 0
+    while True:
+        before = _size(part)
+        try:
+            return _continue(copy, part, progress)
+        except Interrupted:
+            idle = 0 if _size(part) > before else idle + 1
+            if idle == TRIES:
+                raise
+            time.sleep(PAUSE * idle)
+
+
+def _continue(copy: Copy, part: Path, progress: Progress, *, anew: bool = False) -> None:
+    """One connection: the bytes from the end of `part` on, where the server can do that.
+
+    An answer that is refused before its first byte leaves what is here as it is: a page to log in
+    on, given in place of the file, must not cost what was downloaded yesterday.
+    """
+    have = 0 if anew else _size(part)
+    with web.ask(copy, _range(copy, part, have)) as answer:
+        begin, total = _span(answer, have)
+        if begin is not None:
+            if not begin or begin != total:
+                total = _expected(answer, copy, part, begin, total)
+                _write(answer, copy, part, begin, total, progress)
+            return
+    if anew:
+        raise Refused("it gives no more than a part of the file")
+    _continue(copy, part, progress, anew=True)
+
+
+def _expected(answer: Answer, copy: Copy, part: Path, begin: int, total: int | None) -> int | None:
+    """Bytes in all, as far as it is known; refuses what can't be the file before any is written."""
+    if copy.size is not None and total not in (None, copy.size):
+        raise Refused(f"it has {total} bytes, {copy.size} are wanted: it is another file")
+    if answer.headers.get_content_type() == "text/html":
+        raise Refused(f"{PAGE} ({answer.url})")
+    total = total if copy.size is None else copy.size
+    free = shutil.disk_usage(part.parent).free
+    if total is not None and total - begin > free:
+        raise OSError(
+            f"{copy.file} needs {_mib(total - begin)} more and {part.parent} has {_mib(free)}"
+            " free: make room, or set HARNESS_DATA_HOME to another disk"
+        )
+    return total
+
+
+def _range(copy: Copy, part: Path, have: int) -> dict[str, str]:
+    """Headers that ask for the rest of a file, if it can be told that it is the same file."""
+    if not have:
+        return {}
+    validator = _validator(copy, part)
+    if validator:
+        return {"Range": f"bytes={have}-", "If-Range": validator}
+    return {"Range": f"bytes={have}-"} if copy.hash else {}
+
+
+def _span(answer: Answer, have: int) -> tuple[int | None, int | None]:
+    """Where the bytes that come begin, None if they fit nowhere; how many the whole file has."""
+    if answer.status in (206, 416):
+        form = r"bytes (\d+)-\d+/(\d+|\*)" if answer.status == 206 else r"bytes (\*)/(\d+)"
+        found = re.fullmatch(form, answer.headers.get("Content-Range", "").strip())
+        begin, total = found.groups() if found else ("", "")
+        whole = None if total == "*" else int(total or -1)
+        if begin == str(have) or (begin == "*" and whole == have):
+            return have, whole
+        return None, None
+    length = answer.headers.get("Content-Length", "")
+    return 0, int(length) if length.isdigit() else None
+
+
+def _write(
+    answer: Answer,
+    copy: Copy,
+    part: Path,
+    begin: int,
+    total: int | None,
+    progress: Progress,
+) -> None:
+    """Write an answer to the end of `part`, or to a new one where it begins at 0."""
+    end = None if answer.length is None else begin + answer.length  # where the server says
+    piece = _piece(answer, begin, total)
+    if not begin:
+        if wrong := impostor(piece[:HEAD]):
+            raise Refused(wrong)
+        _remember(answer, copy, part)
+    if total is None and not copy.hash and not getattr(answer, "chunked", False):
+        log.warning(
+            "%s: the server does not say how long it is, and no hash is published: only its"
+            " contents can tell whether it is whole",
+            copy.url,
+        )
+    done = begin
+    with atomic.naming(part), part.open("ab" if begin else "wb") as stream:
+        while piece:
+            done += len(piece)
+            if done > (MOST if total is None else total):
+                _discard(part)
+                raise Refused(f"it gave more than {MOST if total is None else total} bytes")
+            stream.write(piece)
+            progress(done, total)
+            piece = _piece(answer, done, total) if done != end else b""
+    if total is not None and done < total:
+        raise Interrupted(_broke(done, total, "the connection was closed"))
+
+
+def _piece(answer: Answer, done: int, total: int | None) -> bytes:
+    """What is there of the next piece: on a slow line, a kill must not cost much of it."""
+    try:
+        piece: bytes = answer.read1(PIECE)
+        return piece
+    except (OSError, HTTPException) as error:
+        raise Interrupted(_broke(done, total, web.fault(error))) from error
+
+
+def _broke(done: int, total: int | None, reason: str) -> str:
+    return f"it broke off after {done} of {total or 'unknown'} bytes ({reason})"
+
+
+def _remember(answer: Answer, copy: Copy, part: Path) -> None:
+    """Keep what tells later whether the server still has the same file."""
+    etag = answer.headers.get("ETag", "")
+    validator = etag if etag.startswith('"') else answer.headers.get("Last-Modified", "")
+    note = json.dumps({"url": copy.url, "validator": validator})
+    atomic.write_text(_note(part), note)
+
+
+def _validator(copy: Copy, part: Path) -> str | None:
+    try:
+        note = json.loads(_note(part).read_text())
+        return str(note["validator"]) or None if note["url"] == copy.url else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _note(part: Path) -> Path:
+    return part.with_name(f"{part.name}.json")
+
+
+def _discard(part: Path) -> None:
+    part.unlink(missing_ok=True)
+    _note(part).unlink(missing_ok=True)
+
+
+def _is(file: Path, hash: str) -> bool:
+    kind, _, wanted = hash.partition(":")
+    return digest(file, kind) == wanted
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
+
+
+def _mib(size: float) -> str:
+    return f"{size / 2**20:.1f} MiB"

@@ -1,0 +1,260 @@
+"""Fetches one published data set: from a mirror, or from files that the user has.
+
+It is unpacked beside its place and moved there when nothing is missing.
+"""
+
+import json
+import logging
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from harness.data import archive, download
+from harness.data.copies import Copy, Refused, check, digest
+from harness.data.datasets import HERE, INCOMPLETE, LIST, Part, Source, one, root
+from harness.data.download import Progress
+from harness.files import atomic, folders, locks, matlab
+
+WORK = ".fetching"  # in the folder of all sets: downloads that are not finished, and locks
+
+log = logging.getLogger(__name__)
+
+
+def fetch(
+    name: str, files: Sequence[Path] = (), *, progress: Progress = lambda done, total: None
+) -> Path:
+    """Get one set, if it is not here: from the user's files where they are given, else by download.
+
+    Another process that fetches the same set is waited for. Whatever goes wrong, the set is not
+    there by half; only downloads that broke off are kept, to be gone on with.
+
+    Args:
+        name: of one set.
+        files: its parts, under their published names; or one folder that has them; or, where the
+            set has one part, that file under any name.
+        progress: told of the bytes of each part.
+
+    Raises:
+        LookupError: if there is no set of this name.
+        ValueError, FileNotFoundError: if the user's files are not those of the set, by their hash
+            or by the published sizes of what is in them.
+        FileNotFoundError: if its folder is there and lacks what is needed; says what, and how to
+            mend it.
+        FileExistsError: if the set is here and the user gives files: they would not be looked at.
+        OSError: if no mirror gives a part; says why of each, and how to bring it by hand.
+    """
+    row = one(name)
+    if _is_here(row, files):
+        return row.place
+    given = _given(row, files)
+    with _alone(row.name) as work:
+        if not _is_here(row, files):  # or another process has fetched it meanwhile
+            unpacked = work / "unpacked"
+            shutil.rmtree(unpacked, ignore_errors=True)  # of a process that was killed
+            try:
+                _put_together(row, given, work, unpacked, progress)
+            finally:
+                shutil.rmtree(unpacked, ignore_errors=True)
+            shutil.rmtree(work, ignore_errors=True)
+    return row.place
+
+
+def _is_here(row: Source, files: Sequence[Path]) -> bool:
+    """Whether a set need not be fetched; an error where it can't be."""
+    if row.state == INCOMPLETE:
+        raise FileNotFoundError(
+            f"{row.place} is there but lacks {', '.join(row.lacks)}: put that there, or move the"
+            f" folder away and run harness data fetch {row.name} again"
+        )
+    if row.state == HERE:
+        for said in row.differences(row.place).values():
+            log.warning("%s is not the published %s: %s", row.place, row.name, said)
+    if row.state == HERE and files:
+        raise FileExistsError(
+            f"{row.name} is here already, in {row.place}, and {', '.join(map(str, files))} was not"
+            " looked at: move that folder away first to put the set together anew"
+        )
+    return row.state == HERE
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[Path]:
+    """A folder to work in, for one process at a time."""
+    work = root() / WORK / name.replace("/", "_")
+    lock = work.with_name(f"{work.name}.lock")
+    remedy = "set HARNESS_DATA_HOME to a folder of yours"
+    atomic.must_be_writable(root(), f"data sets can't be kept in {root()}", remedy)
+    with ExitStack() as stack:
+        work.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            stack.enter_context(locks.alone(lock, busy="it is waited for"))
+        except BlockingIOError:
+            log.info("another process is fetching %s: waiting for it", name)
+            stack.enter_context(locks.alone(lock))
+        work.mkdir(exist_ok=True)
+        try:
+            yield work
+        finally:
+            with suppress(OSError):  # downloads that broke off stay
+                work.rmdir()
+
+
+def _put_together(
+    row: Source, given: Mapping[Part, Path], work: Path, unpacked: Path, progress: Progress
+) -> None:
+    """Get all parts of a set, and move it to its place when it holds what protocols need."""
+    origins: list[dict[str, str]] = []
+    contents: dict[str, str] = {}
+    for part in row.parts:
+        origin, found = _get(row, part, given.get(part), work, unpacked, progress)
+        origins.append(origin)
+        contents |= found
+    top = _top(row, unpacked)
+    if top is None:
+        shutil.rmtree(work)  # so that the same files are not taken again
+        needed = "; ".join(f"{who} needs {', '.join(what)}" for who, what in row.needs.items())
+        sources = ", ".join(origin["url"] or origin["file"] for origin in origins)
+        raise ValueError(f"{row.name}: what {sources} gave is another set ({needed})")
+    below = "".join(f"{part}/" for part in top.relative_to(unpacked).parts)
+    files = {
+        name.removeprefix(below): sha256
+        for name, sha256 in sorted(contents.items())
+        if name.startswith(below)
+    }
+    record = {"form": 1, "name": row.name, "parts": origins, "files": files}
+    atomic.write_text(top / LIST, json.dumps(record, indent=1) + "\n")
+    row.place.parent.mkdir(parents=True, exist_ok=True)
+    top.rename(row.place)
+
+
+def _get(
+    row: Source,
+    part: Part,
+    given: Path | None,
+    work: Path,
+    unpacked: Path,
+    progress: Progress,
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Put one part into the folder: where it comes from, and the sha256 of each of its files."""
+    into = unpacked / part.into
+
+    def accept(file: Path) -> dict[str, str]:
+        if part.packed:
+            contents = archive.unpack(file, into)
+            try:
+                _check_sizes(row, unpacked)
+            except ValueError:  # so that the next mirror's archive can be unpacked there
+                shutil.rmtree(into)
+                raise
+            return contents
+        if part.copies[0].file.endswith(".mat"):
+            matlab.check(file)
+        into.mkdir(parents=True, exist_ok=True)
+        kept = shutil.copyfile(file, into / part.copies[0].file)
+        return {kept.name: digest(kept)}
+
+    if given:
+        copy, file, url = _known(part, given), given, ""
+        try:
+            found = accept(file)
+        except ValueError as error:
+            raise ValueError(f"{given} can't be taken for {row.name}: {error}") from error
+    else:
+        found, file, copy = download.fetch(
+            part.copies, work, accept, what=row.name, by_hand=_by_hand(row), progress=progress
+        )
+        url = copy.url
+    prefix = f"{part.into}/" if part.into else ""
+    origin = {
+        "file": copy.file,
+        "url": url,  # "" where the user brought it
+        "sha256": digest(file),
+        "known_by": copy.hash or "",  # "" where no hash is published
+    }
+    return origin, {prefix + name: sha256 for name, sha256 in found.items()}
+
+
+def _check_sizes(row: Source, unpacked: Path) -> None:
+    """Compare numbers and sizes of files with those that are published.
+
+    Raises:
+        ValueError: if files that protocols read have others; others are only warned of.
+    """
+    wrong = row.differences(_top(row, unpacked) or unpacked)
+    needed = [said for pattern, said in wrong.items() if row.reads(pattern)]
+    if needed:
+        raise ValueError(f"it is not the published set: {'; '.join(needed)}")
+    for said in wrong.values():
+        log.warning("%s: %s; no protocol reads it", row.name, said)
+
+
+def _given(row: Source, files: Sequence[Path]) -> dict[Part, Path]:
+    """Which of the user's files is which part."""
+    for file in files:
+        if not file.exists():
+            raise FileNotFoundError(
+                f"no file {file}: --from-file takes what was downloaded by hand"
+            )
+    in_folder = len(files) == 1 and files[0].is_dir()
+    offered = {file.name: file for file in (folders.entries(files[0]) if in_folder else files)}
+    found = {
+        part: offered.pop(copy.file)
+        for part in row.parts
+        for copy in part.copies
+        if copy.file in offered
+    }
+    if not found and len(row.parts) == 1 and len(offered) == 1 and not in_folder:
+        found[row.parts[0]] = offered.popitem()[1]
+    if files and (not found or (offered and not in_folder)):
+        published = dict.fromkeys(copy.file for part in row.parts for copy in part.copies)
+        raise ValueError(
+            f"{row.name}: {', '.join(map(str, files))} is not, or has not, what is wanted:"
+            f" {', '.join(published)}"
+        )
+    return found
+
+
+def _known(part: Part, file: Path) -> Copy:
+    """The copy of a part that a file of the user is."""
+    reasons: dict[str, None] = {}
+    for copy in sorted(part.copies, key=lambda copy: copy.hash is None):
+        try:
+            check(file, copy)
+        except Refused as error:
+            reasons[str(error)] = None
+            continue
+        if not copy.hash:
+            log.warning(
+                "%s is taken for the copy of %s, of which no hash is published: its sha256 is %s",
+                file, copy.url, digest(file),
+            )  # fmt: skip
+        return copy
+    raise ValueError(f"{file} is refused: {'; '.join(reasons)}")
+
+
+def _top(row: Source, unpacked: Path) -> Path | None:
+    """The folder that holds what is needed: all, or the one that an archive wraps it in."""
+    patterns = [pattern for needed in row.needs.values() for pattern in needed]
+    top = unpacked
+    while not all(any(top.glob(pattern)) for pattern in patterns):
+        inner = folders.entries(top)
+        if len(inner) != 1 or not inner[0].is_dir():
+            return None
+        top = inner[0]
+    return top
+
+
+def _by_hand(row: Source) -> str:
+    command = f"harness data fetch {row.name} --from-file"
+    hint = f"; {row.by_hand}" if row.by_hand else ""
+    if len(row.parts) == 1:
+        copies = row.parts[0].copies
+        places = " or ".join(copy.url for copy in copies)
+        return f"download {places} elsewhere and run: {command} {copies[0].file}{hint}"
+    files = ", ".join(part.copies[0].file for part in row.parts[:4])
+    more = f" and {len(row.parts) - 4} more" if len(row.parts) > 4 else ""
+    return (
+        f"download {files}{more} (addresses: harness data list {row.name}) elsewhere into one"
+        f" folder and run: {command} FOLDER{hint}"
+    )

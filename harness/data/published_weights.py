@@ -1,0 +1,59 @@
+"""Published weights: all that installed packages list, and their download into the store.
+
+Apart from the store itself, so that what makes vectors does not change with how files are fetched.
+"""
+
+import logging
+import shutil
+from pathlib import Path
+
+from harness import registry
+from harness.data import download, weights
+from harness.data.copies import Copy
+from harness.data.download import Progress
+from harness.data.weights import Weights
+from harness.files import atomic, home, locks
+
+log = logging.getLogger(__name__)
+
+
+def known() -> dict[str, Weights]:
+    """Every row that an installed package lists, by name."""
+    rows: dict[str, Weights] = {}
+    for table in registry.names("weights"):
+        try:
+            listed = registry.load("weights", table)
+        except ImportError as error:  # one broken package must not hide the others' weights
+            log.warning("%s", error)
+            continue
+        for row in listed.values():
+            if rows.setdefault(row.name, row) != row:
+                raise LookupError(
+                    f"weights {row.name!r} are listed twice, with different rows;"
+                    f" the second is of {registry.source('weights', table)}: uninstall one package"
+                )
+    return rows
+
+
+def fetch(row: Weights, *, progress: Progress = lambda done, total: None) -> Path:
+    """Download a row into the store from the first mirror that gives the right bytes.
+
+    Raises:
+        OSError: if no mirror does; says what each of them gave instead.
+    """
+    folder = home.cache("weights", ".fetching", row.sha256)
+    atomic.must_be_writable(folder, "weights can't be kept", home.REMEDY)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with locks.alone(folder.with_suffix(".lock")):
+        if not weights.is_stored(row):  # as it is where another process was waited for
+            copies = [Copy(url, f"sha256:{row.sha256}", row.size) for url in row.urls]
+            download.fetch(
+                copies,
+                folder,
+                lambda file: weights.add(file, [row]),
+                what=f"{row.name}, {row.described}",
+                by_hand=row.by_hand,
+                progress=progress,
+            )
+            shutil.rmtree(folder)
+    return weights.path(row)

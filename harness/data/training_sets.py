@@ -1,0 +1,93 @@
+"""What networks are trained on: folders in any installed form, as one data set."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from harness import registry
+from harness.data import datasets
+from harness.types import Dataset, Rows
+
+
+def open_set(spec: str) -> Dataset:
+    """All patches of one set.
+
+    Args:
+        spec: a folder, or a name from `harness data list`.
+
+    Raises:
+        LookupError: if it is neither.
+        FileNotFoundError: if a named set is not here, or a file of it is missing.
+        ValueError: if it is in no form that is known, or a file is damaged.
+    """
+    folder = _folder(spec)
+    for form in registry.names("training"):
+        found: Dataset | None = registry.load("training", form)(folder)
+        if found is not None:
+            return found
+    forms = ", ".join(registry.names("training"))
+    raise ValueError(
+        f"{folder} holds no training data in a form that is known ({forms}): give the folder of"
+        " PhotoTour scenes, of HPatches sequences, ..., or build one by `harness data build`"
+    )
+
+
+def joined(parts: Sequence[Dataset]) -> Dataset:
+    """One data set of several, whose points and images are all different ones.
+
+    Even where two show the same thing: a photograph of which there are homographies and views, say.
+    By its name it is one for `photograph`, and held out of all or none.
+
+    Raises:
+        ValueError: if one is there twice, or there is none, or one does not name its photographs.
+    """
+    if not parts:
+        raise ValueError("no training data: give --data NAME or --data DIR")
+    if len({part.sha256 for part in parts}) < len(parts):
+        names = ", ".join(part.name for part in parts)
+        raise ValueError(f"one training set is given twice: {names}")
+    points, images = [], []
+    photographs: list[str] = []
+    next_point = next_image = 0
+    for part in parts:
+        points.append(part.point + next_point)
+        images.append(part.image + next_image)
+        count = int(part.image.max()) + 1
+        if len(part.photographs) not in (0, count):
+            raise ValueError(
+                f"{part.name} names {len(part.photographs)} photographs of {count} images: its"
+                ' reader has to name one for each, "" where nobody knows, or none'
+            )
+        photographs += part.photographs or [""] * count
+        next_point += int(part.point.max()) + 1
+        next_image += count
+    return Dataset(
+        name="+".join(part.name for part in parts),
+        split="+".join(part.split for part in parts),
+        blocks=tuple(block for part in parts for block in part.blocks),
+        point=np.concatenate(points),
+        image=np.concatenate(images),
+        truth=" ".join(part.truth for part in parts),
+        sources=frozenset().union(*(part.sources for part in parts)),
+        complete=all(part.complete for part in parts),
+        photographs=tuple(photographs),
+    )
+
+
+def photograph(dataset: Dataset) -> Rows:
+    """The photograph that each row's image is, as a number: one file is one, in whatever parts.
+
+    An image of which no file is known is a photograph of its own. In a scene, the image of a row
+    is that in which its point was found: the patch may be cut from another.
+    """
+    files = dataset.photographs or [""] * (int(dataset.image.max()) + 1)
+    names = [file or f"image {i:09}" for i, file in enumerate(files)]
+    return np.unique(names, return_inverse=True)[1][dataset.image]
+
+
+def _folder(spec: str) -> Path:
+    folder = Path(spec) if spec and Path(spec).is_dir() else datasets.path(spec)
+    if folder is None:
+        raise FileNotFoundError(f"{spec} is not here: harness data fetch {spec}")
+    return folder

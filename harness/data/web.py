@@ -1,0 +1,116 @@
+"""One question to a web server: what answers it, and whether nobody is there or it broke off."""
+
+import errno
+import http.client
+import socket
+import urllib.error
+import urllib.parse
+import urllib.request
+from typing import Any
+
+from harness.data.copies import Copy, Refused
+
+PATIENCE = 30.0  # seconds without a byte before a connection counts as broken
+WEB = ("http", "https")  # urllib would open file, ftp and data, too
+
+Answer = http.client.HTTPResponse | urllib.error.HTTPError
+
+
+class Interrupted(OSError):
+    """The connection broke; what came before is kept."""
+
+
+class Unreachable(OSError):
+    """No server answers."""
+
+
+def ask(copy: Copy, headers: dict[str, str]) -> Answer:
+    """A server's answer, to be read: 200 for all, 206 for a range, 416 for nothing in the range.
+
+    Raises:
+        Refused: if it leads out of the web, or to where the file could be changed on the way.
+        Unreachable: if nobody is there.
+        Interrupted: if the connection broke.
+        HTTPError: if the server has an error of its own.
+    """
+    if urllib.parse.urlsplit(copy.url).scheme not in WEB:
+        raise Refused("it is not a web address")
+    request = urllib.request.Request(
+        copy.url,
+        headers={"User-Agent": "descriptor-harness", "Accept-Encoding": "identity", **headers},
+    )
+    try:
+        answer: Answer = _opener(copy).open(request, timeout=PATIENCE)
+        return answer
+    except urllib.error.HTTPError as error:
+        if error.code == 416 and headers:
+            return error
+        raise
+    except urllib.error.URLError as error:
+        reason = error.reason
+        if isinstance(reason, OSError) and _is_absence(reason):
+            raise Unreachable(str(reason)) from error
+        raise Interrupted(str(reason)) from error
+    except (OSError, http.client.HTTPException) as error:
+        raise Interrupted(f"it broke off before an answer ({fault(error)})") from error
+
+
+def fault(error: BaseException) -> str:
+    """What went wrong, in words."""
+    if isinstance(error, urllib.error.HTTPError):
+        return f"it answered {error.code} {error.reason}"
+    if isinstance(error, TimeoutError):
+        return f"no byte came for {PATIENCE:g} seconds"
+    return str(error) or type(error).__name__
+
+
+class Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirections within the web; out of https only where a hash vouches for the file."""
+
+    def __init__(self, hashed: bool) -> None:
+        """Say whether a hash vouches."""
+        self.hashed = hashed
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: Any,
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        """The request to go on with."""
+        before, after = (urllib.parse.urlsplit(url).scheme for url in (req.full_url, newurl))
+        if after not in WEB:
+            fp.close()
+            raise Refused(f"it redirects to {newurl}, which is not a web address")
+        if before == "https" and after == "http" and not self.hashed:
+            fp.close()
+            raise Refused(
+                f"it redirects from https to {newurl}, where anybody on the way may change a file,"
+                " and no hash is published that would tell"
+            )
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _opener(copy: Copy) -> urllib.request.OpenerDirector:
+    """urllib without ftp, file and data, to which a proxy setting could lead."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.UnknownHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        Redirects(copy.hash is not None),
+        urllib.request.HTTPErrorProcessor(),
+    ):
+        opener.add_handler(handler)
+    return opener
+
+
+def _is_absence(error: OSError) -> bool:
+    """Whether an error means that nobody is there, rather than that something went wrong."""
+    absent = {errno.ECONNREFUSED, errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN}
+    return isinstance(error, (socket.gaierror, TimeoutError)) or error.errno in absent

@@ -1,0 +1,1 @@
+"""ONNX: export, precision, checks against torch, running."""

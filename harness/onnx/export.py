@@ -1,0 +1,232 @@
+"""A torch network as one ONNX file: uint8 patches of any size in, vectors out, checked against it.
+
+Resizing, normalising and packing of bits are the network's, so they are nodes of the graph.
+"""
+
+import hashlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+import onnx
+import torch
+from torch import nn
+
+from harness import cache as caches
+from harness.code import code_sha256
+from harness.files import atomic
+from harness.onnx import check as onnx_check
+from harness.onnx import file as onnx_file
+from harness.onnx import precision as onnx_precision
+from harness.types import Descriptor, Patches
+
+OPSET = 18
+LIBRARIES = ("torch", "onnx", "onnxscript")  # those that make a graph
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A written file, and how far its vectors are from the network's."""
+
+    file: Path
+    size: int  # bytes
+    apart: onnx_check.Apart
+
+
+def export(
+    descriptor: Descriptor,
+    file: Path,
+    *,
+    precision: str = "fp32",
+    calibration: Patches | None = None,
+) -> Exported:
+    """Write a descriptor's network as an ONNX file, which appears only if it gives its vectors.
+
+    Args:
+        descriptor: one with a network.
+        file: where to write.
+        precision: as in `contents_of`.
+        calibration: as in `contents_of`.
+
+    Raises:
+        ValueError: as `contents_of` does.
+    """
+    atomic.must_be_writable(file.parent, f"{file} can't be written")
+    contents, apart = contents_of(descriptor, precision=precision, calibration=calibration)
+    with atomic.writing(file) as stream:
+        stream.write(contents)
+    return Exported(file, len(contents), apart)
+
+
+def contents_of(
+    descriptor: Descriptor, *, precision: str = "fp32", calibration: Patches | None = None
+) -> tuple[bytes, onnx_check.Apart]:
+    """The ONNX file of a descriptor's network, and how far its vectors are from the network's.
+
+    Patches of several sizes, flat and nearly flat ones among them, are described by torch and by
+    ONNX Runtime at each level of its optimisation: 0, 1, 2, 7 and 33 at a time. In float32 the
+    cosine distance of the two is below 1e-5 everywhere; in other precisions it is only told. The
+    facts of the descriptor go into the metadata, and so does `recipe`, where the network has such
+    a text.
+
+    Args:
+        descriptor: one with a network.
+        precision: of convolutions and linear layers: "fp32", "fp16" or "int8".
+        calibration: patches like those to be described, that int8 takes its scales from.
+
+    Raises:
+        ValueError: if there is no network, if it can't be exported, or if the graph does not give
+            its vectors; says where.
+    """
+    if descriptor.network is None:
+        raise ValueError(
+            f"{descriptor.name} can't be exported: it names no network (Descriptor.network, a"
+            " function that makes a torch module from uint8 patches to vectors)"
+        )
+    if precision not in onnx_precision.KINDS:
+        raise ValueError(f"no precision {precision!r}; known: {', '.join(onnx_precision.KINDS)}")
+    if precision == "int8" and calibration is None:
+        raise ValueError("int8 takes its scales from patches: give some for calibration")
+    network = descriptor.network().cpu().eval()
+    model = graph(network, descriptor.name)
+    if precision == "fp16":
+        model = onnx_precision.to_float16(model)
+    elif precision == "int8" and calibration is not None:
+        model = onnx_precision.to_int8(model, calibration)
+    onnx.helper.set_model_props(model, _metadata(descriptor, network, precision))
+    contents = model.SerializeToString(deterministic=True)
+    allowed = onnx_check.rounding(descriptor) if precision == "fp32" else math.inf
+    return contents, onnx_check.verify(contents, network, descriptor, allowed=allowed)
+
+
+def through_onnx(descriptor: Descriptor, *, device: str = "cpu") -> Descriptor:
+    """The same descriptor, its vectors computed by ONNX Runtime in the graph of its network.
+
+    The graph is exported once, and kept in the cache of the harness by weights, code and facts of
+    the descriptor, by the code that exports it, and by versions of the libraries that make graphs.
+
+    Args:
+        descriptor: one with network, weights and code.
+        device: "cpu" or "cuda".
+
+    Raises:
+        RuntimeError: if CUDA is asked for and ONNX Runtime would compute elsewhere.
+        ValueError: as `contents_of` does.
+    """
+    if not (descriptor.weights and descriptor.code):
+        raise ValueError(
+            f"{descriptor.name} names no weights or no code: its graph could not be told from"
+            " that of others"
+        )
+    made_by = {name: version(name) for name in LIBRARIES}
+    both = f"{descriptor.code} {code_sha256(__name__, onnx_file.__name__)}"
+    code = hashlib.sha256(both.encode()).hexdigest()
+    origin = {**_facts(descriptor), **made_by, "code": code}
+    contents = caches.kept("onnx").get(origin, lambda: contents_of(descriptor)[0])
+    opened = onnx_file.open_model(Path(f"{descriptor.name}.onnx"), device=device, contents=contents)
+    return replace(
+        descriptor,
+        describe=opened.describe,
+        code=code,
+        libraries=tuple(sorted({*opened.libraries, *LIBRARIES})),
+        provider=opened.provider,
+    )
+
+
+class _AnyNumber(nn.Module):
+    """A network that takes no patches, too: it is given one, whose vector is dropped."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, patches: torch.Tensor) -> torch.Tensor:
+        n, height, width = patches.shape
+        blank = patches.new_zeros((torch.sym_max(1 - n, 0), height, width))
+        return self.network(torch.cat([patches, blank]))[:n]
+
+
+def graph(network: nn.Module, name: str) -> onnx.ModelProto:
+    """The ONNX graph of a network from uint8 patches to vectors; input "patches", output "vectors".
+
+    Raises:
+        ValueError: if it can't be exported, or not for any number of patches of any size.
+    """
+    some = torch.zeros((3, 40, 40), dtype=torch.uint8)
+    try:
+        with onnx_precision.quietly(), _no_compiler_folder():
+            program = torch.onnx.export(
+                _AnyNumber(network),
+                (some,),
+                input_names=["patches"],
+                output_names=["vectors"],
+                dynamic_shapes={"patches": {0: "n", 1: "height", 2: "width"}},
+                opset_version=OPSET,
+                dynamo=True,
+                verbose=False,
+            )
+    except Exception as error:  # of many types, by the step that failed
+        cause = error.__cause__ or error
+        raise ValueError(
+            f"{name} can't be exported: {type(cause).__name__}: {cause}. A network takes uint8"
+            " patches [n, height, width], any n, height and width"
+        ) from error
+    assert program is not None
+    model = program.model_proto
+    _forget_the_way(model)
+    return model
+
+
+@contextmanager
+def _no_compiler_folder() -> Iterator[None]:
+    """Keep torch from making a folder for its compiler, which it does whether it compiles or not.
+
+    It takes the one that this variable names, and the temporary folder itself is always there.
+    """
+    name = "TORCHINDUCTOR_CACHE_DIR"
+    before = os.environ.get(name)
+    os.environ[name] = before or tempfile.gettempdir()
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)
+        if before is not None:
+            os.environ[name] = before
+
+
+def _forget_the_way(model: onnx.ModelProto) -> None:
+    """Remove what the exporter notes of its way: source lines of this machine, names of values."""
+    del model.metadata_props[:]
+    graph = model.graph
+    del graph.metadata_props[:], graph.value_info[:]
+    for part in (*graph.node, *graph.input, *graph.output, *graph.initializer):
+        del part.metadata_props[:]
+        part.doc_string = ""
+
+
+def _metadata(descriptor: Descriptor, network: nn.Module, precision: str) -> dict[str, str]:
+    said = _facts(descriptor) | {"precision": precision}
+    said |= {f"{name}_version": version(name) for name in (*LIBRARIES, "descriptor-harness")}
+    recipe = getattr(network, "recipe", None)
+    return said | ({"recipe": recipe} if isinstance(recipe, str) else {})
+
+
+def _facts(descriptor: Descriptor) -> dict[str, str]:
+    """What `onnx_file.open_model` reads, and whose weights they are."""
+    said = {
+        "name": descriptor.name,
+        "dim": str(descriptor.dim),
+        "distance": descriptor.distance.name,
+        "licence": descriptor.licence,
+    }
+    if descriptor.trained_on is not None:
+        said["trained_on"] = json.dumps(sorted(descriptor.trained_on))
+    if descriptor.weights:
+        said["weights_sha256"] = descriptor.weights
+    return said

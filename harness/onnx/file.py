@@ -1,0 +1,265 @@
+"""An ONNX file as a descriptor: whatever there is to know of it stands in its own metadata.
+
+The graph takes uint8 patches, [n, height, width] or [n, 1, height, width], and gives for each one
+row of float32 numbers, or of bits packed into uint8. Scaling and resizing are nodes of the graph:
+every model is handed the patches as they are stored.
+"""
+
+import contextlib
+import ctypes
+import hashlib
+import json
+import logging
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness import registry
+from harness.code import code_sha256
+from harness.distances import DISTANCES, HAMMING, L2, Distance
+from harness.errors import one_line
+from harness.onnx import contents as onnx_contents
+from harness.onnx import runtime as onnx_runtime
+from harness.types import Descriptor, Patches, Vectors, is_text
+
+log = logging.getLogger(__name__)
+
+PREFIX = "onnx:"  # of names, so that no record of another model is taken for a file's
+CUDA = "CUDAExecutionProvider"
+# Neither a coarser number format nor an algorithm picked by a stopwatch: both would move vectors.
+CUDA_OPTIONS = {"use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC"}
+LARGEST = 1024  # pixels of a patch's side; data sets have 32 to 65
+PATIENCE = 120.0  # seconds for one patch: a benchmark of thousands would take days
+NATURAL = {"tensor(float)": L2, "tensor(uint8)": HAMMING}  # where the metadata name no distance
+
+
+def open_model(file: Path, *, device: str, contents: bytes | None = None) -> Descriptor:
+    """The descriptor in an ONNX file, on "cpu", on "cuda", or "auto": on CUDA where that works.
+
+    Of the metadata it reads name (else the stem of the file; "onnx:" goes before it), distance
+    (else l2, or hamming for uint8 vectors), dim, trained_on (names divided by commas, or a JSON
+    list, [] for a model that is not trained) and licence.
+
+    Args:
+        file: the file; where its contents are given, a name for messages.
+        device: "cpu", "cuda" or "auto".
+        contents: of the file, if they were read already.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is no ONNX graph from patches as they are to vectors; says what to mend.
+        RuntimeError: if CUDA is asked for and ONNX Runtime would compute elsewhere.
+    """
+    if contents is None:
+        contents = onnx_contents.read(file)
+    said = onnx_contents.metadata(onnx_contents.parse(contents, file), file)
+    session = _session(contents, file, device)
+    distance = _distance(said, session, file)
+    graph = _graph(session, file)
+    return Descriptor(
+        name=PREFIX + (said.get("name", "").strip() or file.stem),
+        describe=graph.describe,
+        distance=distance,
+        dim=_dim(said, graph, distance),
+        trained_on=_trained_on(said, file),
+        licence=said.get("licence", "").strip() or "unknown",
+        weights=hashlib.sha256(contents).hexdigest(),
+        code=code_sha256(__name__),
+        libraries=("numpy", *sorted(set(packages_distributions()["onnxruntime"]))),
+        provider=session.get_providers()[0],
+    )
+
+
+@dataclass(frozen=True)
+class _Graph:
+    file: Path
+    session: Any
+    image: str  # name of the input
+    channels: bool  # whether the input is [n, 1, height, width]
+    side: int | None  # of the only patches that the graph takes
+
+    def describe(self, patches: Patches) -> Vectors:
+        """Vectors of square patches of the size that the graph takes."""
+        height, width = patches.shape[1:]
+        if self.side is not None and (height, width) != (self.side, self.side):
+            raise ValueError(
+                f"{self.file} takes {self.side} x {self.side} patches, these are {height} x"
+                f" {width}: resizing belongs to the model, so export it with free height and width"
+                " and a Resize node in front"
+            )
+        if not len(patches):  # many operators refuse an empty batch
+            return self._run(np.zeros((1, height, width), np.uint8))[:0]
+        return self._run(patches)
+
+    def of_one(self) -> np.ndarray:
+        """Whatever the graph makes of one black patch, in bounded time."""
+        side = self.side or 65
+        patches = np.zeros((1, side, side), np.uint8)
+        try:
+            return onnx_runtime.run_within(PATIENCE, self.session, self._inputs(patches))
+        except Exception as error:
+            told = one_line(error)
+            raise ValueError(f"{self.file} fails on one {side} x {side} patch: {told}") from error
+
+    def _run(self, patches: Patches) -> np.ndarray:
+        came: np.ndarray = self.session.run(None, self._inputs(patches))[0]
+        return came
+
+    def _inputs(self, patches: Patches) -> dict[str, np.ndarray]:
+        return {self.image: patches[:, None] if self.channels else patches}
+
+
+def _session(contents: bytes, file: Path, device: str) -> Any:
+    if device == "cuda" or (device == "auto" and has_nvidia_driver()):
+        try:
+            return _cuda_session(contents, file)
+        except RuntimeError as error:
+            if device == "cuda":
+                raise
+            log.warning("%s; it computes on the CPU instead", error)
+    try:
+        return onnx_runtime.session(contents)
+    except Exception as error:  # ONNX Runtime has a class of its own for each kind of failure
+        raise ValueError(f"ONNX Runtime can't load {file}: {one_line(error)}") from error
+
+
+def _cuda_session(contents: bytes, file: Path) -> Any:
+    import onnxruntime
+
+    if CUDA not in onnxruntime.get_available_providers():
+        raise RuntimeError(
+            f"{file} can't compute on cuda: the installed ONNX Runtime {onnxruntime.__version__}"
+            " knows no CUDA; install onnxruntime-gpu instead of it"
+        )
+    with contextlib.redirect_stdout(sys.stderr):  # it prints what it does not find
+        onnxruntime.preload_dlls()
+    try:
+        session = onnx_runtime.session(contents, provider=CUDA, options=CUDA_OPTIONS)
+    except Exception as error:
+        raise RuntimeError(f"{file} can't compute on cuda: {one_line(error)}") from error
+    if session.get_providers()[0] != CUDA:
+        raise RuntimeError(
+            f"{file} can't compute on cuda: ONNX Runtime fell back to"
+            f" {session.get_providers()[0]}; its messages above say which library or driver it"
+            " misses"
+        )
+    return session
+
+
+def working_providers() -> list[str]:
+    """Providers of ONNX Runtime that compute here, found out by loading a graph of one node."""
+    from onnx import TensorProto, helper
+
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "probe", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    contents = model.SerializeToString()
+    found = onnx_runtime.session(contents).get_providers()
+    if has_nvidia_driver():
+        with contextlib.suppress(RuntimeError):
+            found.insert(0, _cuda_session(contents, Path("probe")).get_providers()[0])
+    return found
+
+
+def has_nvidia_driver() -> bool:
+    """Whether it is worth asking for CUDA: ONNX Runtime prints errors where it can't work."""
+    try:
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
+def _graph(session: Any, file: Path) -> _Graph:
+    inputs = session.get_inputs()
+    wanted = "one input is wanted: uint8 patches, [n, height, width] or [n, 1, height, width]"
+    if len(inputs) != 1:
+        raise ValueError(f"{file} has {len(inputs)} inputs; {wanted}")
+    image = inputs[0]
+    has = f"{file}: input {image.name!r} is {image.type} {image.shape}"
+    if image.type != "tensor(uint8)":
+        raise ValueError(
+            f"{has}; {wanted}: put a Cast, and the scaling that the model was trained with,"
+            " into the graph"
+        )
+    channels = image.shape[1:-2]  # none, or one of a single channel, or of a free number of them
+    if len(image.shape) not in (3, 4) or any(isinstance(c, int) and c != 1 for c in channels):
+        raise ValueError(f"{has}; {wanted}")
+    if isinstance(image.shape[0], int):
+        raise ValueError(f"{has}; any number of patches must fit: export with a dynamic first axis")
+    sides = {side for side in image.shape[-2:] if isinstance(side, int)}
+    if len(sides) > 1:
+        raise ValueError(f"{has}; patches are square")
+    if max(sides, default=0) > LARGEST:
+        raise ValueError(f"{has}; patches of up to {LARGEST} x {LARGEST} are described")
+    return _Graph(file, session, image.name, bool(channels), next(iter(sides), None))
+
+
+def _distance(said: Mapping[str, str], session: Any, file: Path) -> Distance:
+    outputs = session.get_outputs()
+    if len(outputs) != 1:
+        names = ", ".join(output.name for output in outputs)
+        raise ValueError(f"{file} has {len(outputs)} outputs ({names}); one is wanted: the vectors")
+    of_type = NATURAL.get(outputs[0].type)
+    if of_type is None:
+        raise ValueError(
+            f"{file} gives {outputs[0].type} vectors; wanted is tensor(float), or tensor(uint8) of"
+            " packed bits: end the graph with a Cast"
+        )
+    name = said.get("distance", of_type.name)
+    if name not in DISTANCES:
+        raise ValueError(f"{file}: {registry.unknown('distances', name, DISTANCES)}")
+    if DISTANCES[name].dtype is not of_type.dtype:
+        raise ValueError(
+            f"{file} gives {outputs[0].type} vectors, but its metadata say distance={name}, which"
+            f" takes {np.dtype(DISTANCES[name].dtype).name}"
+        )
+    return DISTANCES[name]
+
+
+def _dim(said: Mapping[str, str], graph: _Graph, distance: Distance) -> int:
+    vectors = graph.of_one()
+    if vectors.ndim != 2 or len(vectors) != 1:
+        raise ValueError(
+            f"{graph.file} gives {list(vectors.shape)} for one patch; [1, dim] is wanted:"
+            " end the graph with a Flatten"
+        )
+    width = vectors.shape[1]
+    if "dim" not in said:
+        return width * 8 if distance is HAMMING else width
+    dim = int(said["dim"]) if re.fullmatch("[0-9]{1,9}", said["dim"]) else 0
+    if width != distance.columns(dim):
+        raise ValueError(
+            f"{graph.file} gives {width} {vectors.dtype} a vector, but its metadata say"
+            f" dim={said['dim']:.60}"
+        )
+    return dim
+
+
+def _trained_on(said: Mapping[str, str], file: Path) -> frozenset[str] | None:
+    """Names of training data; None where the metadata have none, or JSON's null."""
+    text = said.get("trained_on", "").strip()
+    if not text:
+        return None
+    try:
+        names = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if text.startswith(("[", "{", '"')):
+            raise ValueError(
+                f"{file}: trained_on is neither names nor a JSON list: {text:.80}"
+            ) from error
+        names = [name.strip() for name in text.split(",") if name.strip()]
+    if names is None:
+        return None
+    if not isinstance(names, list) or not all(map(is_text, names)):
+        raise ValueError(
+            f"{file}: trained_on is {text:.80}; wanted are data names divided by commas, or a JSON"
+            ' list of them, ["phototour/liberty"], which is [] for a model that is not trained'
+        )
+    return frozenset(names)

@@ -1,0 +1,1 @@
+"""Make benchmarks and training data out of images: one room for each way to do it."""

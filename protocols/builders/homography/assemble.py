@@ -1,0 +1,218 @@
+"""Puts the patches of many images together, as one scene in the official PhotoTour format."""
+
+import logging
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+import cv2
+import numpy as np
+from jaxtyping import Float64, Int
+
+from harness import parallel
+from harness.files.atomic import placing
+from protocols.builders.homography.points import octave
+from protocols.builders.homography.shots import Asked, Shot, UselessImageError
+from protocols.builders.phototour import pairs
+from protocols.imaging import photographs
+from protocols.imaging.frames import Frames
+from protocols.phototour.scene_names import check_name
+from protocols.phototour.writer import fill
+from protocols.resuming import resuming
+
+APART = 1e9  # pixels between two images, for what overlaps
+KEPT = ("left_out", "short", "points", "octaves", "pairs", "correlation")  # of the report
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a build made."""
+
+    name: str  # of the data set
+    folder: Path
+    images: int  # that patches come from
+    left_out: Mapping[str, str]  # images without patches, and why
+    short: int  # images with fewer points than asked for
+    points: int
+    versions: int  # patches of each
+    smallest: float  # scale in pixels that octaves begin with
+    octaves: tuple[int, ...]  # points by scale, the smallest first
+    pairs: Mapping[str, int]  # in each list
+    correlation: Mapping[str, float]  # mean over matches, and over non-matches of one image
+
+    def __str__(self) -> str:
+        """A paragraph of it."""
+        lists = ", ".join(f"{name} ({n})" for name, n in self.pairs.items())
+        return "\n".join(
+            [
+                f"{self.name} in {self.folder}",
+                f"{self.points * self.versions} patches of {self.points} points, {self.versions}"
+                f" each, from {self.images} images",
+                f"{self.short} images with fewer points than asked for",
+                f"{len(self.left_out)} images left out{photographs.some(self.left_out)}",
+                f"points by octave of scale, from {self.smallest:g} pixels:"
+                f" {' '.join(map(str, self.octaves))}",
+                f"lists of pairs: {lists}",
+                "mean correlation of patches: "
+                + ", ".join(f"{kind} {value:.3f}" for kind, value in self.correlation.items()),
+            ]
+        )
+
+
+def assemble(
+    images: Path,
+    out: Path,
+    shoot: Callable[[Path, Path, str], Shot],
+    asked: Asked,
+    *,
+    name: str | None,
+    builder: int,
+    smallest: float,
+    parameters: Mapping[str, object],
+    progress: Callable[[int, int], None] | None,
+) -> Report:
+    """Make a set in the folder `out` of what `shoot` makes of each image of a folder.
+
+    What is done is kept beside `out` until the set is whole.
+
+    Args:
+        images: a folder; those in folders below it are found too.
+        out: a new folder, or an empty one. Its name is that of the scene.
+        shoot: the patches of one image; called with a folder to keep them in, the file, its sha256.
+        asked: what `shoot` does.
+        name: the data set is called "phototour-" and this; the name of `out` where None.
+        builder: its version.
+        smallest: scale of a point, pixels.
+        parameters: what else decides.
+        progress: called with the number of finished images and that of all.
+
+    Raises:
+        ValueError: if there are no images, or no points in them.
+        FileExistsError: if there is something in `out`.
+        BlockingIOError: if another process makes the same set.
+    """
+    out = out.absolute()
+    name = out.name if name is None else name
+    check_name(out, name)
+    with placing(out) as folder:
+        listed = photographs.find(images)
+        hashes = dict(
+            zip(
+                listed, parallel.each(lambda n: photographs.sha256(images / n), listed), strict=True
+            )
+        )
+        origin = {
+            "builder": {
+                "version": builder,
+                **{library: version(library) for library in ("numpy", "scipy")},
+                "opencv": cv2.__version__,
+            },
+            "parameters": {**asdict(asked), **parameters},
+        }
+        work = folder.with_name(f".{out.name}.patches")
+        with resuming(work, origin):
+            shots, left_out = _shots(images, hashes, partial(shoot, work), progress)
+            squares = [shot.squares for shot in shots.values()]
+            found = [len(own) for own in squares]
+            if sum(found) < 2:
+                shutil.rmtree(work)
+                raise ValueError(
+                    f"points in the {len(listed)} images of {images}: {sum(found)}, two are needed"
+                    f"{photographs.some(left_out)}; give other images, or larger ones"
+                )
+            number = np.repeat(np.arange(len(shots)), found)
+            lists = _lists(number, squares, asked.versions, asked.seed)
+            same, other = np.concatenate([shot.correlation for shot in shots.values()]).T
+            octaves = octave(_all(squares, "half") / asked.magnification, smallest)
+            report = Report(
+                name=f"phototour-{name}",
+                folder=out,
+                images=len(shots),
+                left_out=left_out,
+                short=sum(n < asked.points for n in found),
+                points=len(number),
+                versions=asked.versions,
+                smallest=smallest,
+                octaves=tuple(np.bincount(octaves).tolist()),
+                pairs={file: len(rows) for file, rows in lists.items()},
+                correlation={
+                    kind: round(float(values.mean()), 4)
+                    for kind, values in (
+                        ("matches", same),
+                        ("non-matches", other[~np.isnan(other)]),
+                    )
+                    if len(values)
+                },
+            )
+            about = {
+                "name": report.name,
+                **origin,
+                "images": [{"name": one, "sha256": hashes[one]} for one in shots],
+                **{key: value for key, value in asdict(report).items() if key in KEPT},
+            }
+            image = np.repeat(number, asked.versions)
+            interest = np.concatenate([shot.interest for shot in shots.values()])
+            fill(
+                folder,
+                (shot.patches() for shot in shots.values()),
+                np.repeat(np.arange(len(number)), asked.versions),
+                np.column_stack([image, interest]),
+                lists,
+                second=image,
+                about=about,
+            )
+        shutil.rmtree(work)
+    return report
+
+
+def _shots(
+    images: Path,
+    hashes: Mapping[str, str],
+    make: Callable[[Path, str], Shot],
+    progress: Callable[[int, int], None] | None,
+) -> tuple[dict[str, Shot], dict[str, str]]:
+    """What became of each image: its patches, or why there are none."""
+    first: dict[str, str] = {}
+    for one, sha in hashes.items():
+        first.setdefault(sha, one)
+    asked = [(images / one, sha) for sha, one in first.items()]
+    made = parallel.each_apart(partial(_attempt, make), asked, progress)
+    found = dict(zip(first.values(), made, strict=True))
+    same = {one: f"the same as {first[sha]}" for one, sha in hashes.items()}
+    outcome = {one: found.get(one, same[one]) for one in hashes}
+    left_out = {one: why for one, why in outcome.items() if isinstance(why, str)}
+    if left_out:
+        log.warning(
+            "%d of %d images left out%s", len(left_out), len(hashes), photographs.some(left_out)
+        )
+    return {one: shot for one, shot in outcome.items() if isinstance(shot, Shot)}, left_out
+
+
+def _attempt(make: Callable[[Path, str], Shot], image: tuple[Path, str]) -> Shot | str:
+    try:
+        return make(*image)
+    except UselessImageError as error:
+        return str(error)
+
+
+def _lists(
+    image: Int[np.ndarray, " points"], squares: Sequence[Frames], versions: int, seed: int
+) -> dict[str, pairs.Pairs]:
+    """Lists of pairs: all versions of a point match, whatever has become of them."""
+    xyz = np.column_stack([_all(squares, "x"), _all(squares, "y"), APART * image])
+    point = np.repeat(np.arange(len(image)), versions)
+    zero = np.zeros(len(point))
+    half = _all(squares, "half")[point]
+    drawn = pairs.Patches(point, image[point], xyz[point], half, zero, zero)
+    two = np.column_stack(np.triu_indices(versions, 1))
+    fit = (versions * np.arange(len(image))[:, None, None] + two).reshape(-1, 2)
+    return pairs.lists(drawn, fit, seed)
+
+
+def _all(squares: Sequence[Frames], column: str) -> Float64[np.ndarray, " points"]:
+    return np.concatenate([getattr(own, column) for own in squares])

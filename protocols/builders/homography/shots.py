@@ -1,0 +1,133 @@
+"""The patches of one image, kept in a file until the whole set is written."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import BytesIO, RawIOBase
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float64, UInt8
+
+from harness.cache import Cache
+from protocols.imaging.agreement import correlation
+from protocols.imaging.frames import Frames
+from protocols.imaging.grey import read_grey
+
+MOST_VERSIONS = 100
+MOST_MAGNIFICATION = 12.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What every builder of such scenes is asked for.
+
+    Raises:
+        ValueError: if a number is out of range.
+    """
+
+    points: int  # of each image, at most
+    versions: int  # patches of each point
+    magnification: float  # half a side of a patch in scales of its point
+    seed: int
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be made."""
+        if not 1 <= self.magnification <= MOST_MAGNIFICATION:
+            raise ValueError(
+                f"magnification is {self.magnification}: give a number from 1 to"
+                f" {MOST_MAGNIFICATION:g}"
+            )
+        if self.points < 1 or not 2 <= self.versions <= MOST_VERSIONS or self.seed < 0:
+            raise ValueError(
+                f"points is {self.points}, versions {self.versions}, seed {self.seed}: give at"
+                f" least 1 point, from 2 to {MOST_VERSIONS} versions and a seed from 0"
+            )
+
+
+class UselessImageError(ValueError):
+    """There is nothing in an image to make patches of."""
+
+
+def interest_of(squares: Frames, magnification: float) -> Float64[np.ndarray, "patches 4"]:
+    """x, y, direction in radians and binary logarithm of the scale of what patches show."""
+    scale = np.log2(squares.half / magnification)
+    return np.stack([squares.x, squares.y, np.arctan2(squares.sin, squares.cos), scale], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """The patches of an image's points."""
+
+    squares: Frames  # of the points
+    interest: Float64[np.ndarray, "points versions 4"]  # x, y, direction and scale of each patch
+    patches: UInt8[np.ndarray, "points versions 64 64"]
+
+
+@dataclass(frozen=True, eq=False)
+class Shot:
+    """One image's points, with their patches in a file; point after point."""
+
+    file: Path
+    squares: Frames  # of the points
+    interest: Float64[np.ndarray, "patches 4"]  # x, y, direction and scale of each patch
+    correlation: Float64[np.ndarray, "points 2"]  # of two versions, and of two points' (or NaN)
+
+    def patches(self) -> UInt8[np.ndarray, "patches 64 64"]:
+        """They are read anew each time."""
+        with np.load(self.file) as kept:
+            patches: UInt8[np.ndarray, "patches 64 64"] = kept["patches"]
+        return patches
+
+
+def shot(
+    work: Path,
+    file: Path,
+    sha256: str,
+    *,
+    make: Callable[[UInt8[np.ndarray, "height width"], int], Made],
+) -> Shot:
+    """Patches of one image, made now or read from the folder.
+
+    Args:
+        work: the folder.
+        file: the image.
+        sha256: its contents, which the file is found by.
+        make: called with its grey values and its own number, for what is random.
+
+    Raises:
+        UselessImageError: if the image can't be read, or has no points.
+    """
+
+    def write(stream: RawIOBase) -> None:
+        try:
+            grey = read_grey(file)
+        except ValueError as error:
+            raise UselessImageError(str(error)) from error
+        made = make(grey, int(sha256[:16], 16))
+        if not len(made.squares):
+            height, width = grey.shape
+            raise UselessImageError(
+                f"no point in {width} x {height} pixels whose patches lie on them"
+            )
+        stream.write(_contents(made))
+
+    target = Cache(work).file({"image": sha256}, write)
+    with np.load(target) as kept:  # its reader passes over the checksum behind it
+        return Shot(target, Frames(*kept["squares"]), kept["interest"], kept["correlation"])
+
+
+def _contents(made: Made) -> bytes:
+    patches = made.patches
+    compared = np.full((len(patches), 2), np.nan)
+    compared[:, 0] = correlation(patches[:, 0], patches[:, 1])
+    if len(patches) > 1:
+        compared[1:, 1] = correlation(patches[1:, 0], patches[:-1, 1])
+    stream = BytesIO()
+    np.savez(
+        stream,
+        squares=np.stack(list(vars(made.squares).values())),
+        interest=made.interest.reshape(-1, 4),
+        correlation=compared,
+        patches=patches.reshape(-1, *patches.shape[2:]),
+    )
+    return stream.getvalue()

@@ -1,0 +1,195 @@
+"""Makes a benchmark in the format of HPatches out of image sequences with homographies.
+
+As in HPatches, regions are detected in image 1 and carried to the others by the homography, each
+time after a random jitter of one of three strengths. Other than there, one detector is used (the
+difference of Gaussians), the strongest regions are kept instead of random ones, and a region must
+be visible with its jitter: no patch shows what lies beyond the border of an image.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+import cv2
+import numpy as np
+from jaxtyping import UInt8
+
+from harness.files import atomic
+from harness.files.atomic import placing
+from protocols.hpatches import tasks
+from protocols.hpatches.writer import Regions, Tally, select, write_strips
+from protocols.imaging import frames
+from protocols.imaging.detect import CONTRAST
+from protocols.imaging.fit import Fit, check
+from protocols.imaging.frames import MAGNIFICATION, NOISE
+from protocols.imaging.grey import read_grey
+from protocols.imaging.sequences import IMAGES, find
+
+VERSION = 1  # raised whenever the same images could give other patches
+MOST = 10_000  # patches in a strip: OpenCV reads no PNG higher than 1,000,000 pixels
+MEASURED = 200  # regions of a strip, for the median overlap
+
+Grey = UInt8[np.ndarray, "height width"]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a build made. As text: a table of the tallies."""
+
+    name: str  # of the data set
+    folder: Path
+    sequences: tuple[Tally, ...]
+    overlap: Mapping[str, float]  # of a region with its jittered self, the median by noise
+    fits: tuple[Fit, ...]  # of the homographies, by sequence
+    passed_over: tuple[Path, ...] = ()  # folders without images
+
+    def __str__(self) -> str:
+        """A table, a row for each sequence, the overlaps and the correlations."""
+        head = ["sequence", "detected", *(f"out of {k}" for k in range(1, IMAGES + 1))]
+        rows = [[*head, "overlapping", "over cap", "kept"]]
+        for t in self.sequences:
+            counts = (t.detected, *t.outside, t.overlapping, t.over_cap, t.kept)
+            rows.append([t.sequence, *map(str, counts)])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [f"{self.name} in {self.folder}", ""]
+        for first, *others in rows:
+            cells = [first.ljust(widths[0])]
+            cells += [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
+            lines.append("  ".join(cells))
+        median = ", ".join(f"{noise} {overlap:.2f}" for noise, overlap in self.overlap.items())
+        lines += ["", f"median overlap of what was detected with its jittered self: {median}"]
+        lines += ["", "mean correlation of matching patches, of image 1 and images 2, 3, ..., 6:"]
+        lines += [f"  {fit.sequence.name.ljust(widths[0])}  {fit}" for fit in self.fits]
+        lines += [f"check it: {fit.doubt}" for fit in self.fits if fit.doubt]
+        lines += [f"passed over, no images in it: {folder}" for folder in self.passed_over]
+        return "\n".join(lines)
+
+
+def build(
+    images: Path,
+    out: Path,
+    *,
+    name: str | None = None,
+    seed: int = 0,
+    max_keypoints: int = 2000,
+    progress: Progress | None = None,
+) -> Report:
+    """Make a set in the folder `out` from the sequences in the folder `images`.
+
+    The same images give the same patches. `out` appears when the set is whole.
+
+    Args:
+        images: a folder of sequence folders, or one of these; see `sequences`.
+        out: a new folder, or an empty one.
+        name: the set is called "hpatches-built-" and this; the name of `images` where None.
+        seed: of the jitter.
+        max_keypoints: largest number of patches in a strip.
+        progress: called with the number of finished sequences and that of all.
+
+    Raises:
+        ValueError: if a sequence is malformed, if its homographies don't fit its images, or if it
+            shows too few regions in all of them.
+        FileExistsError: if there is something in `out`.
+    """
+    if not 2 <= max_keypoints <= MOST:
+        raise ValueError(f"max_keypoints is {max_keypoints}: give a number from 2 to {MOST}")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}: give a number from 0 on")
+    name = images.resolve().name if name is None else name
+    if not re.fullmatch(r"[A-Za-z0-9_.+-]+", name):
+        raise ValueError(f"{name!r} can't name a set: give letters, digits and any of _ . + -")
+    with placing(out) as folder:
+        sequences, passed_over = find(images)
+        fits = check(sequences)
+        chosen = [
+            select(
+                s.name,
+                read_grey(s.files[0]),
+                shapes=s.shapes,
+                from_first=s.from_first,
+                seed=seed,
+                most=max_keypoints,
+            )
+            for s in sequences
+        ]
+        report = Report(
+            f"hpatches-built-{name}",
+            out,
+            tuple(tally for _, tally in chosen),
+            _median_overlap([regions for regions, _ in chosen]),
+            tuple(fits),
+            tuple(passed_over),
+        )
+        for done, (sequence, (regions, _)) in enumerate(zip(sequences, chosen, strict=True)):
+            if progress:
+                progress(done, len(sequences))
+            target = folder / "patches" / sequence.name
+            load = [partial(read_grey, file) for file in sequence.files]
+            write_strips(
+                target, load, from_first=sequence.from_first, regions=regions, compress=True
+            )
+        if progress:
+            progress(len(sequences), len(sequences))
+        atomic.write_json(folder / "tasks" / "splits.json", _splits([s.name for s in sequences]))
+        about = {
+            "name": report.name,
+            "builder": {"version": VERSION, "opencv": cv2.__version__},
+            "parameters": {
+                "seed": seed,
+                "max_keypoints": max_keypoints,
+                "magnification": MAGNIFICATION,
+                "contrast": CONTRAST,
+                "noise": {level: asdict(noise) for level, noise in NOISE.items()},
+            },
+            "median_overlap": report.overlap,
+            "sequences": {
+                s.name: {
+                    "folder": s.folder,
+                    "origin": _origin(s.files[0].parent),
+                    "images": {f.name: sha for f, sha in zip(s.files, s.sha256, strict=True)},
+                    "from_image_1": [h.tolist() for h in s.from_first[1:]],
+                    "correlation": [one and round(one.matching, 4) for one in fit.found],
+                    "regions": asdict(tally),
+                }
+                for s, fit, (_, tally) in zip(sequences, fits, chosen, strict=True)
+            },
+        }
+        atomic.write_json(folder / "dataset.json", about)
+        tasks.make(folder)
+    return report
+
+
+def _origin(folder: Path) -> str:
+    """What a model may have been trained on to know a sequence, such as "oxford_affine/graf"."""
+    return "/".join(folder.resolve().parts[1:][-2:])
+
+
+def _median_overlap(chosen: Sequence[Regions]) -> dict[str, float]:
+    overlaps = {
+        level: np.concatenate(
+            [
+                frames.overlap(maps[:MEASURED])
+                for regions in chosen
+                for strip, maps in regions.jitters.items()
+                if strip.startswith(level)
+            ]
+        )
+        for level in NOISE
+    }
+    return {level: round(float(np.median(values)), 4) for level, values in overlaps.items()}
+
+
+def _splits(sequences: Sequence[str]) -> dict[str, dict[str, object]]:
+    """Split `full` tests on all; with four sequences or more, `half` trains on every other one.
+
+    Sequences alternate within those of one kind, so that both kinds are in both parts.
+    """
+    splits: dict[str, dict[str, object]] = {"full": {"name": "full", "test": list(sequences)}}
+    if len(sequences) >= 4:
+        kinds = [[s for s in sequences if s.startswith(kind)] for kind in ("i_", "v_")]
+        test, train = (sorted(s for kind in kinds for s in kind[i::2]) for i in (0, 1))
+        splits["half"] = {"name": "half", "test": test, "train": train}
+    return splits

@@ -1,0 +1,1 @@
+"""Makes a scene in the format of PhotoTour out of photographs, by structure from motion."""

@@ -1,0 +1,341 @@
+"""Makes a scene in the official PhotoTour format out of photographs, by structure from motion.
+
+COLMAP puts the photographs together, or someone did before. Around every place where an image
+sees a point that another one sees too, a square is cut out and scaled to 64 x 64 pixels.
+
+Its centre, size and direction are those of the keypoint that was detected in *this* image, so that
+patches of a point differ as a detector makes them differ, like the official ones (of the newer
+release, "centred on real interest point detections"). Half a side is six times the keypoint's
+scale: the square that SIFT describes, 4 x 4 cells of three scales each, so no descriptor sees
+less than SIFT's. The scale is that of the Gaussian; most are 1 to 2 pixels, so most patches
+are enlarged. With `frames="projected"` all patches of a point show the same piece of the world
+instead: size and direction come from one image and are carried to the others by the geometry.
+
+What SIFT matched is easy to match, and the official matches were found by geometry alone. So a
+keypoint is also an observation of a point where the model sees the point there, whether or not it
+was matched (`extend`). Without these, few as they are, SIFT looks better than it is: on two scenes
+of a facade and a fountain RootSIFT's FPR95 is 0.13 % and 0.22 % with them, TFeat's 0.11 and 0.14.
+Still, every point is one that SIFT matched in two images, photographs that COLMAP can't place take
+no part, and those of one day differ less than those of many tourists: expect numbers far below
+the official ones. A patch never shows what lies beyond the border of an image.
+
+Pairs follow the official rules. Matches agree in place to 5 pixels, in scale to 0.25 octaves and in
+direction to pi/8, as the geometry carries them over. Non-matches show two points that were found in
+the same image, and not nearly the same place. A point counts as found in the image that sees it
+largest: that is its reference image, the first number in `interest.txt`. The others there (x, y,
+direction in radians, binary logarithm of the scale) are the patch's own, in the image that it is
+from, whose number is the second one in `info.txt`. `dataset.json` lists the images.
+"""
+
+import logging
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO
+
+import cv2
+import numpy as np
+from jaxtyping import Int, UInt8
+
+from harness.files import folders
+from harness.files.atomic import placing
+from protocols.builders.phototour import extension, fit, observations, pairs
+from protocols.builders.phototour.observations import MAGNIFICATION
+from protocols.builders.phototour.patches import extract
+from protocols.builders.phototour.reconstruct import DATABASE, reconstruct
+from protocols.builders.phototour.selection import Tally, choose
+from protocols.builders.phototour.sparse import Shot, read
+from protocols.colmap.model import files_of
+from protocols.imaging import photographs
+from protocols.imaging.agreement import correlation
+from protocols.imaging.frames import Frames
+from protocols.imaging.grey import read_grey
+from protocols.imaging.photographs import sha256
+from protocols.phototour.scene_names import check_name
+from protocols.phototour.writer import SIDE, TILE, fill
+
+VERSION = 1  # raised whenever the same images could give other patches
+COMPARED = 2000  # pairs of each kind, for the mean correlation
+KEPT = "colmap"  # the folder of the reconstruction in that of the scene
+HOW = ("detected", "projected")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a build made."""
+
+    name: str  # of the data set
+    folder: Path
+    images: int  # in the folder, that can be read
+    left_out: Mapping[str, str]  # images that can't be read, and why
+    registered: int  # that COLMAP could place
+    added: int  # observations that SIFT had not matched
+    by_chance: float  # of these, the share that would lie beside the point as well
+    tally: Tally
+    pairs: Mapping[str, int]  # in each list
+    fit: float  # share of all pairs of patches of one point that may be matches
+    offset_px: float  # the median distance of keypoints from where the model sees the point
+    correlation: Mapping[str, float]  # mean over some matches, and some non-matches
+
+    def __str__(self) -> str:
+        """A paragraph of it."""
+        t = self.tally
+        lists = ", ".join(f"{name} ({n})" for name, n in self.pairs.items())
+        return "\n".join(
+            [
+                f"{self.name} in {self.folder}",
+                f"{self.registered} of {self.images} images put together",
+                f"{len(self.left_out)} images left out{photographs.some(self.left_out)}",
+                f"{t.patches} patches of {t.points} points, {t.patches / t.points:.2f} each",
+                f"{t.observations} observations, {self.added} of them found by geometry alone"
+                f" ({self.by_chance:.1%} of these by chance)",
+                f"left out: {t.outside} reach beyond the border,"
+                f" {t.alone} then alone, {t.behind} seen from behind, {t.over_cap} over the cap",
+                f"lists of pairs: {lists}",
+                f"{self.fit:.1%} of all pairs of a point's patches are fit for a match",
+                f"keypoints lie {self.offset_px:.2f} px from their points (median)",
+                "mean correlation of patches: "
+                + ", ".join(f"{kind} {value:.3f}" for kind, value in self.correlation.items()),
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class Base:
+    """What a scene is made from."""
+
+    model: Path
+    database: Path | None  # the keypoints of the model
+    about: Mapping[str, object]  # for dataset.json
+
+
+def build(
+    images: Path,
+    out: Path,
+    *,
+    model: Path | str | None = None,
+    database: Path | str | None = None,
+    name: str | None = None,
+    frames: str | None = None,
+    extend: bool = True,
+    max_patches: int | None = None,
+    shared_camera: bool | None = None,
+    threads: int = 2,
+    seed: int = 0,
+) -> Report:
+    """Make a scene in the folder `out` from a folder of photographs of one place.
+
+    Images that can't be read are left out and reported. `out` appears when the scene is whole.
+    COLMAP's work is kept beside it until then, so that a
+    build that was stopped goes on where it was, and in it afterwards, as `colmap`. The same
+    model gives the same scene; COLMAP itself is seeded, but does not promise to repeat itself on
+    another machine.
+
+    Args:
+        images: a folder; those in folders below it are found too.
+        out: a new folder, or an empty one. Its name is that of the scene.
+        model: folder of a sparse model in COLMAP's binary or text format, made from `images`;
+            COLMAP is run where None.
+        database: COLMAP's database that belongs to the model; looked for beside it where None.
+        name: the data set is called "phototour-" and this; the name of `out` where None.
+        frames: "detected" or "projected"; where None, the former if the keypoints' scales and
+            directions are known, which they are unless a model comes without its database.
+            Without them a projected patch is upright where its point is seen largest.
+        extend: whether keypoints that SIFT did not match become observations of the points that
+            the model sees there; only where the keypoints are known.
+        max_patches: whole points are left out at random until there are no more patches.
+        shared_camera: whether one camera with one zoom took all photographs; where None,
+            whether all have the same size.
+        threads: most threads of COLMAP.
+        seed: of COLMAP and of the pairs.
+
+    Raises:
+        ValueError: if images are missing, if fewer than two can be read or put together, or if the
+            images are not those of the model.
+        FileExistsError: if there is something in `out`.
+    """
+    if frames not in (None, *HOW):
+        raise ValueError(f"frames is {frames!r}: give --set frames={' or frames='.join(HOW)}")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}: give a number from 0 on")
+    out = out.absolute()
+    name = out.name if name is None else name
+    check_name(out, name)
+    with placing(out) as folder:
+        listed = photographs.find(images)
+        left_out: Mapping[str, str] = {}
+        work = folder.with_name(f".{out.name}.{KEPT}")
+        if model is None:
+            shapes, left_out = photographs.readable(images, listed)
+            listed = list(shapes)
+            if len(listed) < 2:
+                raise ValueError(
+                    f"{images} has {len(listed)} images that can be read,"
+                    f" {', '.join(listed) or 'none'}{photographs.some(left_out)}: give two or more"
+                    " of one place"
+                )
+            shared = len(set(shapes.values())) == 1 if shared_camera is None else shared_camera
+            base = _reconstruct(images, listed, work, shared, seed, threads)
+        else:
+            base = _given(Path(model), None if database is None else Path(database))
+        shots, seen = read(base.model, base.database)
+        names = [shot.name for shot in shots]
+        photographs.check_names(names, images, listed, base.model)
+        how = frames or ("projected" if seen.keypoint is None else "detected")
+        extended, by_chance = seen, 0.0
+        if extend and seen.keypoint is not None:
+            extended, by_chance = extension.extend(shots, seen)
+        chosen, squares, reference, tally = choose(shots, extended, how, max_patches, seed)
+        half, angle = observations.on_plane(chosen, squares)
+        offset = np.hypot(squares.x - chosen.projected[:, 0], squares.y - chosen.projected[:, 1])
+        drawn = pairs.Patches(chosen.point, reference, chosen.xyz, half, angle, offset)
+        fitting = pairs.matching(drawn)
+        lists = pairs.lists(drawn, fitting, seed)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            pixels = _mapped(file, tally.patches)
+            log.info("%d patches", tally.patches)
+            hashes = [
+                _cut(
+                    folders.at(images, one),
+                    shots[k],
+                    np.flatnonzero(chosen.image == k),
+                    squares,
+                    pixels,
+                )
+                for k, one in enumerate(names)
+            ]
+            fit.check(
+                [folders.at(images, one) for one in names],
+                chosen.image,
+                chosen.point,
+                squares,
+                pixels,
+            )
+            report = Report(
+                name=f"phototour-{name}",
+                folder=out,
+                images=len(listed),
+                left_out=left_out,
+                registered=len(shots),
+                added=len(extended) - len(seen),
+                by_chance=round(by_chance, 4),
+                tally=tally,
+                pairs={file_name: len(rows) for file_name, rows in lists.items()},
+                fit=round(len(fitting) / _pairs_of_a_point(chosen.point), 4),
+                offset_px=round(float(np.median(np.hypot(*(seen.detected - seen.projected).T))), 4),
+                correlation=_correlations(pixels, chosen.point, next(iter(lists.values()))),
+            )
+            about = {
+                "name": report.name,
+                "builder": {
+                    "version": VERSION,
+                    "pycolmap": version("pycolmap"),
+                    "opencv": cv2.__version__,
+                },
+                "parameters": {
+                    "frames": how,
+                    "extend": extended is not seen,
+                    "magnification": MAGNIFICATION,
+                    "max_patches": max_patches,
+                    "seed": seed,
+                },
+                "reconstruction": base.about,
+                "images": [
+                    {"name": one, "sha256": sha} for one, sha in zip(names, hashes, strict=True)
+                ],
+                "images_not_placed": sorted(set(listed) - set(names)),
+                "left_out": dict(left_out),
+                "patches": asdict(tally),
+                "pairs": report.pairs,
+                "added": report.added,
+                "by_chance": report.by_chance,
+                "fit": report.fit,
+                "offset_px": report.offset_px,
+                "correlation": report.correlation,
+            }
+            scale = np.log2(squares.half / MAGNIFICATION)
+            direction = np.arctan2(squares.sin, squares.cos)
+            interest = np.stack([reference, squares.x, squares.y, direction, scale], 1)
+            batches = (np.asarray(pixels[i : i + TILE]) for i in range(0, len(pixels), TILE))
+            # Officially the second number is not used. Here it says which image a patch is from,
+            # and so what x and y of interest.txt count pixels of.
+            second = chosen.image
+            fill(folder, batches, chosen.point, interest, lists, second=second, about=about)
+            if model is None:
+                work.rename(folder / KEPT)
+    return report
+
+
+def _reconstruct(
+    images: Path,
+    listed: Sequence[str],
+    work: Path,
+    shared: bool,
+    seed: int,
+    threads: int,
+) -> Base:
+    hashes = {one: sha256(images / one) for one in listed}
+    sparse = reconstruct(images, hashes, work, shared_camera=shared, seed=seed, threads=threads)
+    return Base(sparse, work / DATABASE, {"shared_camera": shared})
+
+
+def _given(model: Path, database: Path | None) -> Base:
+    """A model that was there, with the database given, or one that lies beside it."""
+    if database is None:
+        places = (folder / DATABASE for folder in (model, *model.absolute().parents[:2]))
+        database = next((file for file in places if file.is_file()), None)
+    files = [*files_of(model), *(file for file in (database,) if file and file.is_file())]
+    return Base(model, database, {"files": {file.name: sha256(file) for file in files}})
+
+
+def _cut(
+    file: Path,
+    shot: Shot,
+    rows: Int[np.ndarray, " m"],
+    squares: Frames,
+    pixels: UInt8[np.ndarray, "n 64 64"],
+) -> str:
+    """Write an image's patches to their rows; the sha256 of its file."""
+    grey = read_grey(file)
+    height, width = grey.shape
+    if (width, height) != (shot.width, shot.height):
+        raise ValueError(
+            f"{file} is {width} x {height} pixels, for the model it is {shot.width} x"
+            f" {shot.height}: give the images that the model was made from"
+        )
+    for part, patches in extract(grey, squares.take(rows)):
+        pixels[rows[part]] = patches
+    return sha256(file)
+
+
+def _mapped(file: IO[bytes], n: int) -> UInt8[np.ndarray, "n 64 64"]:
+    """Patches to be written to a file. Its space is taken now: on a full disk, a later write to a
+    page of the file would end the process.
+
+    Raises:
+        OSError: if the disk has too little room.
+    """
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, n * SIDE * SIDE)
+    return np.memmap(file, np.uint8, "w+", shape=(n, SIDE, SIDE))
+
+
+def _pairs_of_a_point(point: Int[np.ndarray, " n"]) -> int:
+    number = np.bincount(point)
+    return int((number * (number - 1) // 2).sum())
+
+
+def _correlations(
+    pixels: UInt8[np.ndarray, "n 64 64"], point: Int[np.ndarray, " n"], rows: pairs.Pairs
+) -> dict[str, float]:
+    match = point[rows[:, 0]] == point[rows[:, 1]]
+    found = {}
+    for kind, those in (("matches", rows[match]), ("non-matches", rows[~match])):
+        a, b = those[:COMPARED].T
+        found[kind] = round(float(correlation(pixels[a], pixels[b]).mean()), 4)
+    return found

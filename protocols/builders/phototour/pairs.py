@@ -1,0 +1,148 @@
+"""Draws the pairs of m50 lists: as many matches as non-matches, none twice."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int
+
+from protocols.imaging.frames import uniform
+
+# What matches agree in and what non-matches don't, as in the official lists (UBC patch data).
+OFFSET = 5.0  # pixels between the keypoint and where the model sees the point
+OCTAVES = 0.25
+ANGLE = np.pi / 8
+
+OVERLAP = 0.5
+"""Points whose patches share more of their union than this show the same: never a non-match."""
+
+LISTS = (100_000, 500_000)  # pairs of the official lists: to test, to train
+MATCHES, NON_MATCHES, MIXED = range(1, 4)  # streams of random numbers; 0 is a selection's
+
+TRIES = 40  # rounds of draws, after which it is taken that there are no more pairs
+
+Pairs = Int[np.ndarray, "_ 2"]
+
+
+@dataclass(frozen=True, eq=False)
+class Patches:
+    """What pairs are drawn by. One row a patch; those of a point together."""
+
+    point: Int[np.ndarray, " n"]
+    reference: Int[np.ndarray, " n"]  # the image in which its point was found
+    xyz: Float64[np.ndarray, "n 3"]  # of the point
+    half: Float64[np.ndarray, " n"]  # half a side of what it shows, in the units of xyz
+    angle: Float64[np.ndarray, " n"]  # of its direction, comparable within a point
+    offset: Float64[np.ndarray, " n"]  # from the point, pixels
+
+
+def lists(drawn: Patches, fit: Pairs, seed: int) -> dict[str, Pairs]:
+    """Lists of pairs by the names of their files: of official lengths, or one of all there are."""
+    found = {}
+    for lines in LISTS:
+        half = min(lines // 2, len(fit))
+        if half < lines // 2 and lines != LISTS[0]:
+            break
+        others = draw_non_matches(drawn, half, (seed, NON_MATCHES, lines))
+        half = len(others)
+        if not half:
+            raise ValueError(
+                f"{len(fit)} pairs of patches are fit for matches and none for a non-match: give"
+                " more images that overlap"
+            )
+        matches = draw_matches(fit, drawn.point, half, (seed, MATCHES, lines))
+        mixed = shuffled(matches, others, (seed, MIXED, lines))
+        found[f"m50_{len(mixed)}_{len(mixed)}_0.txt"] = mixed
+    return found
+
+
+def matching(patches: Patches) -> Pairs:
+    """All pairs of patches of one point that agree in place, scale and direction."""
+    near = np.flatnonzero(patches.offset <= OFFSET)
+    octave = np.log2(patches.half)
+    found = [np.empty((0, 2), np.int64)]
+    first = near
+    for apart in range(1, len(patches.point)):
+        first = first[first < len(patches.point) - apart]
+        first = first[patches.point[first] == patches.point[first + apart]]
+        if not len(first):
+            break
+        second = first + apart
+        turn = np.abs(patches.angle[first] - patches.angle[second])
+        agree = (
+            (patches.offset[second] <= OFFSET)
+            & (np.abs(octave[first] - octave[second]) <= OCTAVES)
+            & (np.minimum(turn, 2 * np.pi - turn) <= ANGLE)
+        )
+        found.append(np.stack([first, second], 1)[agree])
+    return np.concatenate(found)
+
+
+def draw_matches(
+    candidates: Pairs, point: Int[np.ndarray, " n"], most: int, seed: tuple[int, ...]
+) -> Pairs:
+    """Some of the candidates: one of each point first, then a second one, and so on.
+
+    Drawn evenly among all pairs, points seen by many images would crowd out the others.
+    """
+    number = uniform(seed, len(candidates))
+    of = point[candidates[:, 0]]
+    order = np.lexsort((number, of))
+    starts = np.searchsorted(of[order], of[order])
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order)) - starts
+    return candidates[np.lexsort((number, rank))[:most]]
+
+
+def draw_non_matches(patches: Patches, most: int, seed: tuple[int, ...]) -> Pairs:
+    """Pairs of patches of two points that don't overlap: drawn evenly among points.
+
+    Both points were found in the same image; only where such pairs run out, in any two.
+    """
+    first, count, image = _points(patches)
+    order = np.argsort(image, kind="stable")
+    found = np.empty((0, 2), np.int64)
+    for group in (image[order], np.zeros(len(order), np.int64)):
+        low = np.searchsorted(group, group)
+        size = np.searchsorted(group, group, side="right") - low
+        for tried in range(TRIES):
+            if len(found) >= most:
+                break
+            u = uniform((*seed, int(group[-1] == group[0]), tried), 4, most + 16)
+            i = (u[0] * len(order)).astype(np.int64)
+            p, q = order[i], order[low[i] + (u[1] * size[i]).astype(np.int64)]
+            a = first[p] + (u[2] * count[p]).astype(np.int64)
+            b = first[q] + (u[3] * count[q]).astype(np.int64)
+            apart = (p != q) & ~_overlapping(patches, a, b)
+            found = _without_repeats(np.concatenate([found, np.stack([a, b], 1)[apart]]))
+    return found[:most]
+
+
+def shuffled(matches: Pairs, others: Pairs, seed: tuple[int, ...]) -> Pairs:
+    """Both, mixed, the two patches of a pair in any order."""
+    pairs = np.concatenate([matches, others])
+    order, swap = uniform(seed, 2, len(pairs))
+    pairs = np.where(swap[:, None] < 0.5, pairs, pairs[:, ::-1])
+    return pairs[np.argsort(order, kind="stable")]
+
+
+def _points(patches: Patches) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The first row, the number of rows and the reference image of each point."""
+    first = np.flatnonzero(np.diff(patches.point, prepend=patches.point[0] - 1))
+    return first, np.diff(first, append=len(patches.point)), patches.reference[first]
+
+
+def _overlapping(
+    patches: Patches, a: Int[np.ndarray, " m"], b: Int[np.ndarray, " m"]
+) -> Bool[np.ndarray, " m"]:
+    """Intersection over union of two squares as far apart as the points, side by side."""
+    small = np.minimum(patches.half[a], patches.half[b])
+    large = np.maximum(patches.half[a], patches.half[b])
+    apart = np.linalg.norm(patches.xyz[a] - patches.xyz[b], axis=1)
+    both = np.clip(small + large - apart, 0, 2 * small) * 2 * small
+    return both > OVERLAP * (4 * small**2 + 4 * large**2 - both)
+
+
+def _without_repeats(pairs: Pairs) -> Pairs:
+    """The first of each pair, whatever the order of its two patches."""
+    _, first = np.unique(np.sort(pairs, axis=1), axis=0, return_index=True)
+    return pairs[np.sort(first)]

@@ -1,0 +1,305 @@
+"""Structure from motion on a descriptor's matches: what of a place can be reconstructed.
+
+J. L. Schönberger, H. Hardmeier, T. Sattler, M. Pollefeys, Comparative evaluation of hand-crafted
+and learned local features, CVPR 2017: its sparse part. The dense part needs CUDA and is not here.
+"""
+
+import hashlib
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from harness import Block, Dataset, Descriptions, Protocol, Quantity, Scores, parallel
+from harness.distances import Distance
+from harness.files import atomic
+from harness.statistics import COVERED
+from harness.types import Patches, Vectors
+from protocols.colmap.mapping import quiet
+from protocols.eth import files as official
+from protocols.eth.keypoints import table_of
+from protocols.eth.matching import RATIO, axes, match, numbers_of
+from protocols.eth.pairs import Pairs, pairs
+from protocols.eth.sample import sample
+from protocols.eth.scenes import TOTAL, Opened, Scene, open_scenes
+from protocols.eth.structure import Matched, reconstruct
+from protocols.imaging.affine import AffineFrames, affine_patches
+from protocols.imaging.grey import read_grey
+
+VERSION = 2  # raised whenever a number could change
+PATCHES = 1  # raised whenever a patch could change: part of the hash of its block
+
+# Of VLFeat's patches, as the official scripts take them. It is asked to smooth by 1 and reads the
+# last level of its scale space that is no coarser: by 0.63 to 1, which 0.8 comes nearest to.
+EXTENT, SIDE, SMOOTHING = 7.5, 65, 0.8
+
+QUANTITIES = {
+    "registered": Quantity(decimals=0),
+    "points": Quantity(decimals=0),
+    "observations": Quantity(decimals=0),
+    "track_length": Quantity(decimals=3),
+    "observations_per_image": Quantity(decimals=1),
+    "reprojection_error_px": Quantity(decimals=3, lower_is_better=True),
+    "inlier_pairs": Quantity(decimals=0),
+    "inlier_matches": Quantity(decimals=0),
+    "position_error_m": Quantity(decimals=4, lower_is_better=True),
+    "rotation_error_deg": Quantity(decimals=3, lower_is_better=True),
+    "images": Quantity(decimals=0),  # the rest stands in the breakdown of a scene only
+    "keypoints": Quantity(decimals=0),
+    "pairs": Quantity(decimals=0),
+    "matched_pairs": Quantity(decimals=0),
+    "matches": Quantity(decimals=0),
+}
+SUMMED = ("registered", "points", "observations")
+FEW = 15  # images; of fewer, one run registers nearly all or a pair, as its seed has it
+TOLD = 20  # pairs of images whose matching takes long enough to tell the user
+
+log = logging.getLogger(__name__)
+
+
+def eth(
+    *,
+    data: Path | None = None,
+    split: str | None = None,
+    keypoints: str | None = None,
+    side: int = SIDE,
+    extent: float = EXTENT,
+    smoothing: float = SMOOTHING,
+    ratio: float = RATIO,
+    repeats: int = 1,
+    files: Path | None = None,
+) -> Protocol:
+    """Size and error of the sparse model that COLMAP makes of a descriptor's matches.
+
+    `<scene>/registered` images, `points`, their `observations`, `track_length` (observations of a
+    point), `observations_per_image` (of those registered), `reprojection_error_px` (mean over
+    points of a point's mean), `inlier_pairs` and `inlier_matches` of geometric verification; where
+    cameras are known, `position_error_m` and `rotation_error_deg`, see `truth.errors`. What is
+    undefined without a model is left out. `total/...` are sums over scenes.
+
+    COLMAP verifies and maps by its defaults, seeded. It takes cameras from the scene's database;
+    else from known intrinsics; else, one for each image, from EXIF or as a guess.
+
+    Two slips of the official scripts are not repeated: official keypoints count from 0, VLFeat, to
+    which they go, from 1; and COLMAP, to which they go, too, half a pixel more.
+
+    Args:
+        data: a folder of scene folders in the official layout, or one scene; see `scenes`.
+        split: scenes to test, joined by "+"; where None all.
+        keypoints: "official", "database" or "sift" (COLMAP's detector); where None, official ones
+            where a scene has them, else SIFT's.
+        side: pixels of a patch.
+        extent: from the middle of a patch to the centres of its outermost pixels, in scales of the
+            keypoint.
+        smoothing: of a patch, in scales of the keypoint. The three defaults are those of the
+            patches that VLFeat made for the published rows.
+        ratio: of distances to the nearest and the second, up to which nearest ones match; another
+            than 0.8 gives the protocol a name of its own.
+        repeats: runs of COLMAP, with the seeds 0, 1, ...; scores are means, and intervals hold the
+            middle 95 % of runs: nearly all, of few. Of one run on a scene of fewer than 15 images,
+            the record and its tables warn.
+        files: a new folder for official files of keypoints, descriptors and matches, with which
+            the original pipeline can go on; of one model.
+    """
+    if side < 1 or not 0 < extent < np.inf or not 0 <= smoothing < np.inf or repeats < 1:
+        raise ValueError(
+            f"side {side}, extent {extent}, smoothing {smoothing}, repeats {repeats}: side and"
+            " repeats from 1 on are wanted, an extent above 0, and no smoothing below 0"
+        )
+    if not 0 < ratio <= 1:
+        raise ValueError(f"ratio {ratio}: above 0 is wanted, and at most 1, which lets all pass")
+    if files is not None:
+        _must_be_free(files)
+    variant = [f"ratio-{float(ratio)}"] * (ratio != RATIO) + [f"{repeats}-runs"] * (repeats != 1)
+    cut = _Cut(side, extent, smoothing)
+    opened = open_scenes(sample() if data is None else data, split, keypoints)
+    listed = [pairs(scene.images, scene.names, scene.sha256) for scene in opened.scenes]
+    return Protocol(
+        "+".join(["eth", *variant]),
+        VERSION,
+        _dataset(opened, listed, cut),
+        lambda described: _score(opened.scenes, listed, described, ratio, repeats, files),
+        headline="total/observations",
+        quantities=QUANTITIES,
+        libraries=("pycolmap",),
+    )
+
+
+def _must_be_free(files: Path) -> None:
+    try:
+        atomic.must_be_free(files)
+    except FileExistsError as error:
+        raise FileExistsError(f"{error}, by --set files=DIR; of one model") from error
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """How patches are cut."""
+
+    side: int
+    extent: float
+    smoothing: float
+
+    @property
+    def variant(self) -> list[str]:
+        """What is not as usual, for the name of the split."""
+        usual = _Cut(SIDE, EXTENT, SMOOTHING)
+        return [f"{k}-{v:g}" for k, v in vars(self).items() if v != vars(usual)[k]]
+
+    def patches(self, image: Path, frames: AffineFrames) -> Patches:
+        """One for each keypoint, in order."""
+        edge = self.side / max(self.side - 1, 1)  # VLFeat's extent ends at centres of pixels
+        grey = read_grey(image).astype(np.float32)
+        return affine_patches(
+            grey, frames, extent=self.extent * edge, side=self.side, smoothing=self.smoothing
+        )
+
+
+def _dataset(opened: Opened, listed: Sequence[Pairs], cut: _Cut) -> Dataset:
+    """A block for each image: read, described and let go one at a time."""
+    blocks, points, truth = [], [], hashlib.sha256()
+    start = 0
+    for scene, wanted in zip(opened.scenes, listed, strict=True):
+        for name, sha256, frames in zip(scene.names, scene.sha256, scene.frames, strict=True):
+            blocks.append(_block(f"{scene.name}/{name}", scene.images / name, sha256, frames, cut))
+        sizes = sum(map(len, scene.frames))
+        own = np.arange(sizes) if scene.points is None else np.concatenate(scene.points)
+        points.append(start + own)
+        start += int(own.max(initial=-1)) + 1
+        truth.update(repr((scene.name, scene.evidence, wanted)).encode())
+    variant = "+".join(cut.variant)
+    joint = ("+" if "@" in opened.split else "@") * bool(variant)
+    return Dataset(
+        opened.name,
+        f"{opened.split}{joint}{variant}",
+        tuple(blocks),
+        np.concatenate(points),
+        np.repeat(np.arange(len(blocks)), [block.size for block in blocks]),
+        truth=truth.hexdigest(),
+        sources=frozenset(f"eth/{scene.name}" for scene in opened.scenes),
+        unchecked=opened.unchecked,
+    )
+
+
+def _block(name: str, image: Path, sha256: str, frames: AffineFrames, cut: _Cut) -> Block:
+    digest = hashlib.sha256(f"{PATCHES} {sha256} {cut}".encode())
+    for numbers in (frames.x, frames.y, frames.matrix):
+        digest.update(np.ascontiguousarray(numbers, "<f8").tobytes())
+    return Block(name, len(frames), digest.hexdigest(), lambda: cut.patches(image, frames))
+
+
+def _score(
+    scenes: Sequence[Scene],
+    listed: Sequence[Pairs],
+    described: Descriptions,
+    ratio: float,
+    repeats: int,
+    files: Path | None,
+) -> Scores:
+    vectors = _by_image(scenes, described)
+    matched = []
+    for scene, wanted, own in zip(scenes, listed, vectors, strict=True):
+        if len(wanted) >= TOLD:
+            log.info("%s: matching %d pairs of images", scene.name, len(wanted))
+        matched.append(_matched(own, wanted, described.distance, ratio))
+    if files is not None:
+        _write(files, scenes, vectors, matched, described.distance)
+    jobs = [(*job, seed) for job in zip(scenes, matched, strict=True) for seed in range(repeats)]
+    with quiet(failures=False):
+        runs = parallel.each(lambda job: reconstruct(*job), jobs)
+    of_scenes = {
+        scene.name: runs[i * repeats : (i + 1) * repeats] for i, scene in enumerate(scenes)
+    }
+    values, intervals = _summed_up(of_scenes)
+    breakdowns = {
+        scene.name: _breakdown(scene, m) for scene, m in zip(scenes, matched, strict=True)
+    }
+    return Scores(values, breakdowns, intervals, tuple(_warnings(scenes, of_scenes)))
+
+
+def _warnings(
+    scenes: Sequence[Scene], of_scenes: Mapping[str, Sequence[Mapping[str, float]]]
+) -> Iterator[str]:
+    few = [f"{scene.name} ({len(scene)})" for scene in scenes if len(scene) < FEW]
+    if few and len(next(iter(of_scenes.values()))) == 1:
+        yield (
+            f"Fewer than {FEW} images, mapped by one run of COLMAP: {', '.join(few)}. Another seed"
+            " may register many more of them, or many fewer; --set repeats=5 measures how far runs"
+            " differ."
+        )
+    for scene in scenes:
+        failed = sum(not run["registered"] for run in of_scenes[scene.name])
+        if failed:
+            yield (
+                f"COLMAP registered none of the {len(scene)} images of {scene.name} in {failed} of"
+                f" {len(of_scenes[scene.name])} runs."
+            )
+
+
+def _by_image(scenes: Sequence[Scene], described: Descriptions) -> list[list[Vectors]]:
+    sizes = [len(frames) for scene in scenes for frames in scene.frames]
+    parts = iter(np.split(described.vectors, np.cumsum(sizes)[:-1]))
+    return [[next(parts) for _ in scene.frames] for scene in scenes]
+
+
+def _matched(
+    vectors: Sequence[Vectors], wanted: Pairs, distance: Distance, ratio: float
+) -> Matched:
+    by = axes(vectors, distance)
+    found = parallel.each(lambda pair: match(vectors[pair[0]], vectors[pair[1]], by, ratio), wanted)
+    return dict(zip(wanted, found, strict=True))
+
+
+def _summed_up(
+    of_scenes: Mapping[str, Sequence[Mapping[str, float]]],
+) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+    """Means over runs, and what their middle is; of scenes and of the sums over scenes."""
+    runs = dict(of_scenes)
+    runs[TOTAL] = [
+        {name: sum(run[name] for run in together) for name in SUMMED}
+        for together in zip(*of_scenes.values(), strict=True)
+    ]
+    values, intervals = {}, {}
+    for scene, own in runs.items():
+        for name in set.intersection(*map(set, own)):  # what is defined in every run
+            numbers = [run[name] for run in own]
+            values[f"{scene}/{name}"] = float(np.mean(numbers))
+            if len(numbers) > 1:
+                tails = [(1 - COVERED) / 2, (1 + COVERED) / 2]
+                low, high = np.quantile(numbers, tails).tolist()
+                intervals[f"{scene}/{name}"] = (low, high)
+    return values, intervals
+
+
+def _breakdown(scene: Scene, matched: Matched) -> dict[str, float]:
+    counts = [len(matches) for matches in matched.values()]
+    return {
+        "images": float(len(scene)),
+        "keypoints": float(sum(map(len, scene.frames))),
+        "pairs": float(len(matched)),
+        "matched_pairs": float(np.count_nonzero(counts)),
+        "matches": float(sum(counts)),
+    }
+
+
+def _write(
+    folder: Path,
+    scenes: Sequence[Scene],
+    vectors: Sequence[Sequence[Vectors]],
+    matched: Sequence[Matched],
+    distance: Distance,
+) -> None:
+    """The official files of keypoints, descriptors and matches, scene by scene."""
+    _must_be_free(folder)  # another model of this run may have written it
+    with atomic.placing(folder) as unfinished:
+        for scene, own, pairs in zip(scenes, vectors, matched, strict=True):
+            root = unfinished / scene.name
+            for name, frames, rows in zip(scene.names, scene.frames, own, strict=True):
+                numbers = numbers_of(rows, distance)
+                official.write_keypoints(root / f"keypoints/{name}.bin", table_of(frames))
+                official.write_descriptors(root / f"descriptors/{name}.bin", numbers)
+            for (a, b), matches in pairs.items():
+                file = f"{scene.names[a]}---{scene.names[b]}.bin"
+                official.write_matches(root / f"matches/{file}", matches)

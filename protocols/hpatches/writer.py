@@ -1,0 +1,115 @@
+"""Chooses the regions of an image sequence and writes their patches as HPatches strips."""
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import UInt8
+
+from harness.files import atomic
+from protocols.imaging import frames, png
+from protocols.imaging.detect import detect
+from protocols.imaging.frames import NOISE, Frames, Maps
+from protocols.imaging.sampling import SIDE, patches
+from protocols.imaging.sequences import IMAGES, Homography
+
+Grey = UInt8[np.ndarray, "height width"]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What became of the regions detected in one sequence; the counts add up to `detected`."""
+
+    sequence: str
+    detected: int
+    outside: tuple[int, ...]  # of image 1, 2, ...: counted at the first that does not show it
+    overlapping: int  # more than half with a stronger one
+    over_cap: int  # weaker than as many as were asked for
+    kept: int
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """The regions kept of one sequence, in image 1, and their jitter in each other image."""
+
+    frames: Frames
+    jitters: Mapping[str, Maps]  # by the name of the strip, "e1" for image 2
+
+
+def select(
+    name: str,
+    first: Grey,
+    *,
+    shapes: Sequence[tuple[int, int]],
+    from_first: Sequence[Homography],
+    seed: int,
+    most: int,
+) -> tuple[Regions, Tally]:
+    """Choose the regions of a sequence: visible everywhere, apart from each other, the strongest.
+
+    Raises:
+        ValueError: if fewer than two are left.
+    """
+    found = detect(first)
+    draws = frames.uniform(
+        (seed, zlib.crc32(name.encode())), len(NOISE), IMAGES - 1, len(found), frames.DRAWS
+    )
+    jitters = {
+        f"{level}{k}": frames.jitter(noise, of_image)
+        for (level, noise), of_level in zip(NOISE.items(), draws, strict=True)
+        for k, of_image in enumerate(of_level, 1)
+    }
+    squares = frames.image_from_patch(found)
+    alive = np.ones(len(found), bool)
+    outside = []
+    for k, (h, shape) in enumerate(zip(from_first, shapes, strict=True)):
+        maps = frames.compose(h, squares)
+        visible = frames.inside(maps, *shape)
+        for level in NOISE if k else ():
+            visible &= frames.inside(frames.compose(maps, jitters[f"{level}{k}"]), *shape)
+        outside.append(int(np.count_nonzero(alive & ~visible)))
+        alive &= visible
+    rows = np.flatnonzero(alive)
+    apart = rows[frames.thin(found.take(rows))]
+    kept = apart[:most]
+    tally = Tally(
+        sequence=name,
+        detected=len(found),
+        outside=tuple(outside),
+        overlapping=len(rows) - len(apart),
+        over_cap=len(apart) - len(kept),
+        kept=len(kept),
+    )
+    if len(kept) < 2:
+        raise ValueError(
+            f"{name} is left with {len(kept)} of {len(found)} regions, {sum(outside)} of which are"
+            " not visible in all images: check its homographies, or take it out"
+        )
+    return Regions(found.take(kept), {strip: maps[kept] for strip, maps in jitters.items()}), tally
+
+
+def write_strips(
+    folder: Path,
+    load: Sequence[Callable[[], Grey]],
+    *,
+    from_first: Sequence[Homography],
+    regions: Regions,
+    compress: bool,
+) -> None:
+    """Write the 16 strips of a sequence, from a function for each image that reads it."""
+    squares = frames.image_from_patch(regions.frames)
+
+    def write(k: int) -> None:
+        strips = [f"{level}{k}" for level in NOISE] if k else ["ref"]
+        maps = frames.compose(from_first[k], squares)
+        jittered = [frames.compose(maps, regions.jitters[s]) if k else maps for s in strips]
+        read = patches(load[k]().astype(np.float32), np.concatenate(jittered))
+        for strip, column in zip(strips, np.split(read, len(strips)), strict=True):
+            with atomic.writing(folder / f"{strip}.png") as stream:
+                stream.write(png.encode(column.reshape(-1, SIDE), compress=compress))
+
+    with ThreadPoolExecutor() as pool:  # NumPy and zlib let other threads run
+        list(pool.map(write, range(IMAGES)))

@@ -1,0 +1,346 @@
+"""Checks homographies against their images, and names the mistake in those that don't fit.
+
+Regions of image 1 are cut out of image 1 and, through the homography, out of image k. If it fits,
+both patches look alike. If not, other readings of the same numbers are tried: inverted, transposed,
+for images of another size, from another file, and so on.
+"""
+
+import hashlib
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+
+import numpy as np
+from jaxtyping import Float32
+
+from harness import cache as caches
+from harness import parallel
+from harness.code import code_sha256
+from protocols.imaging import frames, sequences
+from protocols.imaging.agreement import CHANCE, Agreement, agreement, spread
+from protocols.imaging.detect import detect
+from protocols.imaging.frames import Frames, Maps
+from protocols.imaging.grey import read_grey
+from protocols.imaging.sampling import Image, middles, read, smooth
+from protocols.imaging.sequences import Homography
+
+SIDE = 16  # pixels of the patches that are compared
+SMALLEST = 16.0
+"""Half a side of a region in pixels, at least, in both images.
+
+Smaller ones are at odds where a homography is right, but off by a pixel or two: on Oxford's boat
+1-6, 100 regions of 8 pixels and more correlate at 0.41, of 16 pixels and more at 0.52 to 0.60, by
+which of them are taken.
+"""
+FEWEST, MOST = 8, 100  # regions that are compared
+
+MARGIN = 0.1
+"""Another reading is the right one if it raises the mean correlation of a sequence by this much.
+
+On the eight sequences of Oxford and four of HPatches, which are right, the best of all other
+readings gains 0.01 at most.
+"""
+DOUBT = 0.02  # a gain between the two is only reported
+
+log = logging.getLogger(__name__)
+
+Pyramid = list[Float32[np.ndarray, "_ _"]]  # an image, and again at half the size of the one before
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How well the homographies of a sequence fit its images."""
+
+    sequence: sequences.Sequence
+    found: tuple[Agreement | None, ...]  # with images 2, 3, ...; None: too few regions in both
+    fault: str = ""  # what is wrong, and what to do; "" if nothing is
+    doubt: str = ""  # what might be wrong
+
+    def __str__(self) -> str:
+        """Mean correlations with images 2, 3, ..., and that of patches that should differ."""
+        known = [one for one in self.found if one]
+        if not known:
+            return "not measured: too few regions"
+        texts = [f"{one.matching:.2f}" if one else "-" for one in self.found]
+        others = np.mean([one.others for one in known])
+        return f"{' '.join(texts)}; of patches that should differ {others:.2f}"
+
+
+def check(found: Sequence[sequences.Sequence]) -> list[Fit]:
+    """Measure how well the homographies of sequences fit their images.
+
+    Raises:
+        ValueError: if patches that a homography maps onto each other are no more alike than others,
+            or if the homographies of a sequence fit clearly better when read in another way; says
+            for each file how it would fit.
+    """
+    fits = parallel.each(fit, found)
+    for one in fits:
+        if one.doubt:
+            log.warning("%s", one.doubt)
+    faults = [one.fault for one in fits if one.fault]
+    if faults:
+        more = [f"and {len(faults) - 3} more sequences"] * (len(faults) > 3)
+        raise ValueError("; ".join([*faults[:3], *more]))
+    return fits
+
+
+def check_once(found: Sequence[sequences.Sequence]) -> None:
+    """As `check`, but sequences that fitted before, with the same files, are not measured again.
+
+    Raises:
+        ValueError: as `check` does.
+    """
+    kept = caches.kept("fits")
+    origins = [_origin(one) for one in found]
+    new = [i for i, origin in enumerate(origins) if kept.read(origin) is None]
+    if new:
+        log.info("comparing the images of %d sequences through their homographies", len(new))
+    for i, one in zip(new, check([found[i] for i in new]), strict=True):
+        if not one.doubt:  # a doubt is reported each time
+            kept.write(origins[i], str(one).encode())
+
+
+def _origin(sequence: sequences.Sequence) -> caches.Origin:
+    maps = np.stack(sequence.from_first).astype("<f8")
+    return {
+        "images": sequence.sha256,
+        "maps": hashlib.sha256(maps.tobytes()).hexdigest(),
+        "code": _code(),
+    }
+
+
+@cache
+def _code() -> str:
+    return code_sha256(__name__)
+
+
+def fit(sequence: sequences.Sequence) -> Fit:
+    """Measure one sequence; a fault is told, not raised."""
+    regions = detect(read_grey(sequence.files[0]))
+    images = [_pyramid(read_grey(file).astype(np.float32)) for file in sequence.files]
+    measured = tuple(
+        _measured(images[0], image, regions, h)
+        for image, h in zip(images[1:], sequence.from_first[1:], strict=True)
+    )
+    if all(one and one.matching > 1 - DOUBT for one in measured):
+        return Fit(sequence, measured)  # no other reading could fit better
+    pairs = []
+    wrong: set[str] = set()  # readings at chance in a pair where the given one is not
+    for k, given in enumerate(measured, 1):
+
+        def all_of(maps: Mapping[str, Homography], image: Pyramid = images[k]) -> Found:
+            known = {name: _measured(images[0], image, regions, h) for name, h in maps.items()}
+            return {name: one for name, one in known.items() if one}
+
+        maps = _readings(sequence, k)
+        if given and not given.by_chance:
+            found = all_of({name: h for name, h in maps.items() if name not in wrong})
+            wrong |= {name for name in maps if name not in found or found[name].by_chance}
+        else:
+            found = all_of(maps)
+        pairs.append(Pair(given, found, all_of(_of_other_files(sequence, k))))
+    if fault := _fault(sequence, pairs):
+        return Fit(sequence, measured, fault=fault)
+    gain, better = _better(pairs)
+    text = (
+        f"{sequence.files[0].parent}: all homographies together fit better when read {better} (the"
+        f" mean correlation of matching patches rises by {gain:.2f})"
+    )
+    if gain > MARGIN:
+        return Fit(sequence, measured, fault=f"{text}. {_REMEDY}")
+    return Fit(sequence, measured, doubt=text if gain > DOUBT else "")
+
+
+Found = dict[str, Agreement]  # by the reading; none where too little is in both images
+
+
+@dataclass(frozen=True)
+class Pair:
+    """How well images 1 and k agree by the homography that is given, and by others."""
+
+    given: Agreement | None
+    read: Found  # the given one, read in other ways
+    of_others: Found  # those of other images
+
+    @property
+    def fitting(self) -> Found:
+        """The readings that fit clearly: of some fifty, one may seem to fit by accident.
+
+        On 100 regions the bound is 0.75, on 8 it is 1.
+        """
+        found = {**self.read, **self.of_others}
+        return {n: one for n, one in found.items() if one.ahead >= CHANCE + one.pairs**-0.5}
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the given homography is no better than chance, or clearly of another image."""
+        if self.given is None:
+            return bool(self.fitting)  # if none fits either, nothing is known
+        best = max((one.matching for one in self.of_others.values()), default=0)
+        return self.given.by_chance or best > self.given.matching + MARGIN
+
+
+_REMEDY = (
+    "Correct the files: each should hold, row by row, the map from pixels of image 1 to pixels of"
+    " the other image, counted from (0, 0), x first"
+)
+
+
+def _fault(sequence: sequences.Sequence, pairs: Sequence[Pair]) -> str:
+    """What is wrong with the homographies that fit no better than chance; "" if none is."""
+    bad = {k: pair for k, pair in enumerate(pairs) if pair.is_wrong}
+    if not bad:
+        return ""
+    known = {k: given for k, pair in bad.items() if (given := pair.given)}
+    worst = min(known, key=lambda k: known[k].ahead, default=min(bad))
+    why = str(known[worst]) if known else f"fewer than {FEWEST} regions lie on both images"
+    remedies: dict[str, list[int]] = {}
+    shared = _best([pair.read for pair in bad.values()])
+    for k, pair in bad.items():
+        own = _best([pair.fitting])
+        of_shared = pair.fitting.get(shared)
+        if of_shared and of_shared.matching > pair.fitting[own].matching - MARGIN:
+            own = shared  # one cause for many files is the likely one
+        remedies.setdefault(own, []).append(k)
+    causes = [
+        f"{_files(sequence, own)} {'fits' if len(own) == 1 else 'fit'} when read {name}"
+        if name
+        else f"no reading of {_files(sequence, own)} fits: they, or the images, may be of another"
+        " scene, or the images in another order"
+        for name, own in remedies.items()
+    ]
+    return (
+        f"{sequence.files[0].parent}: {_files(sequence, bad)} can't be right, patches that they map"
+        f" onto each other should be more alike (worst is {_files(sequence, [worst])}: {why})."
+        f" {'; '.join(causes)}. {_REMEDY}"
+    )
+
+
+def _best(found: Sequence[Found]) -> str:
+    """The reading that fits all pairs, the simplest of those that fit about as well as the best."""
+    shared = [name for name in found[0] if all(name in own for own in found)]
+    mean = {name: np.mean([own[name].matching for own in found]) for name in shared}
+    most = max(mean.values(), default=0)
+    return next((name for name, value in mean.items() if value > most - 0.01), "")
+
+
+def _better(pairs: Sequence[Pair]) -> tuple[float, str]:
+    """The reading that fits all pairs best, and how much better it fits than the given one."""
+    given = [pair.given.matching for pair in pairs if pair.given]
+    best = _best([pair.read for pair in pairs])
+    if not best or len(given) < len(pairs):
+        return 0.0, ""
+    return float(np.mean([pair.read[best].matching for pair in pairs]) - np.mean(given)), best
+
+
+def _files(sequence: sequences.Sequence, pairs: Iterable[int]) -> str:
+    return ", ".join(sequence.map_files[k].name for k in pairs)
+
+
+def _readings(sequence: sequences.Sequence, k: int) -> dict[str, Homography]:
+    """Other maps from image 1 to image k that the file may have meant; the simplest first."""
+    h = sequence.from_first[k]
+    inverse = np.linalg.inv(h)
+    written = {
+        "": h,
+        "inverted": inverse,
+        "transposed": h.T,
+        "inverted and transposed": inverse.T,
+    }
+    first, other = (_coordinates(*sequence.shapes[i]) for i in (0, k))
+    maps = {
+        ", ".join(filter(None, (how, frame))): np.linalg.inv(other[frame]) @ g @ first[frame]
+        for frame, (how, g) in product(first, written.items())
+    }
+    step = np.eye(3)
+    for g in sequence.from_first[1 : k + 1]:
+        step = g @ step
+    maps["as the map from the image before"] = step
+    return _others(maps, sequence, k)
+
+
+def _of_other_files(sequence: sequences.Sequence, k: int) -> dict[str, Homography]:
+    """What the files of other images say."""
+    known = zip(sequence.map_files, sequence.from_first[1:], strict=True)
+    return _others({f"as {file.name}": h for file, h in known}, sequence, k)
+
+
+def _others(
+    maps: Mapping[str, Homography], sequence: sequences.Sequence, k: int
+) -> dict[str, Homography]:
+    """Those maps that are not the given one, with a positive depth in the middle of image 1."""
+    height, width = sequence.shapes[0]
+    middle = np.array([(width - 1) / 2, (height - 1) / 2, 1])
+    ahead = {name: h / depth for name, h in maps.items() if (depth := float(h[2] @ middle))}
+    own = sequence.from_first[k]
+    return {name: h for name, h in ahead.items() if not np.allclose(h, own, rtol=1e-9, atol=1e-9)}
+
+
+def _coordinates(height: int, width: int) -> dict[str, Homography]:
+    """Coordinates that a homography may be written in, as maps from ours."""
+    x, y = (width - 1) / 2, (height - 1) / 2
+    swapped = np.eye(3)[[1, 0, 2]]
+    return {
+        "": np.eye(3),
+        "with y before x": swapped,
+        "in pixels of images of half the size": np.diag([0.5, 0.5, 1]),
+        "in pixels of images of a quarter of the size": np.diag([0.25, 0.25, 1]),
+        "in pixels of images of twice the size": np.diag([2.0, 2, 1]),
+        "in pixels of images of four times the size": np.diag([4.0, 4, 1]),
+        "with pixels counted from 1": np.array([[1, 0, 1], [0, 1, 1], [0, 0, 1.0]]),
+        "with pixels counted from the middle": np.array([[1, 0, -x], [0, 1, -y], [0, 0, 1.0]]),
+        "in fractions of width and height": np.diag([1 / width, 1 / height, 1]),
+        "in coordinates from -1 to 1": np.array(
+            [[2 / width, 0, -1], [0, 2 / height, -1], [0, 0, 1.0]]
+        ),
+        "with y counted upwards": np.array([[1, 0, 0], [0, -1, 2 * y], [0, 0, 1.0]]),
+    }
+
+
+def _measured(first: Pyramid, other: Pyramid, regions: Frames, h: Homography) -> Agreement | None:
+    """How well two images agree if this is the map between them."""
+    here, there = _both(first[0].shape, other[0].shape, regions, h)
+    if len(here) < FEWEST:
+        return None
+    rows = spread(len(here), MOST)
+    return agreement(_cut(first, here[rows]), _cut(other, there[rows]))
+
+
+def _both(
+    first: tuple[int, ...], other: tuple[int, ...], regions: Frames, h: Homography
+) -> tuple[Maps, Maps]:
+    """The regions, made larger if need be, that lie on both images: maps to each of these."""
+    squares = frames.image_from_patch(regions)
+    depth = frames.compose(h, squares)[:, 2, 2]
+    seen = np.flatnonzero(depth > 0)
+    squares, half = squares[seen], regions.half[seen]
+    zoom = np.sqrt(np.abs(np.linalg.det(h)) / depth[seen] ** 3)  # of lengths, in the middle
+    larger = np.maximum(1, SMALLEST / (half * np.minimum(1, zoom)))
+    squares[:, :2, :2] *= larger[:, None, None]
+    mapped = frames.compose(h, squares)
+    visible = frames.inside(squares, *first) & frames.inside(mapped, *other)
+    return squares[visible], mapped[visible]
+
+
+def _pyramid(image: Image) -> Pyramid:
+    levels = [image]
+    while min(levels[-1].shape) > 2 * SIDE:
+        levels.append(np.ascontiguousarray(smooth(levels[-1], 1.0)[::2, ::2]))
+    return levels
+
+
+def _cut(levels: Pyramid, image_from_patch: Maps) -> Float32[np.ndarray, "n side side"]:
+    """Small patches, each from the level whose pixels are about as large as its own."""
+    depth = image_from_patch[:, 2, 2]
+    size = np.sqrt(np.abs(np.linalg.det(image_from_patch)) / depth**3) / (SIDE / 2)
+    level = np.clip(np.rint(np.log2(size)), 0, len(levels) - 1).astype(int)
+    patches = np.empty((len(image_from_patch), SIDE, SIDE), np.float32)
+    line = middles(SIDE)
+    for i in np.unique(level).tolist():
+        rows = np.flatnonzero(level == i)
+        to_level = np.diag([0.5**i, 0.5**i, 1])
+        patches[rows] = read(levels[i], to_level @ image_from_patch[rows], line, line)
+    return patches

@@ -1,0 +1,81 @@
+"""Photographs in a folder: which there are, whether a model knows them."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from harness.data import copies
+from harness.files import folders
+from protocols.imaging.grey import read_grey
+
+ENDINGS = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff")
+
+SHOWN = 5  # images left out that a message names
+
+log = logging.getLogger(__name__)
+
+
+def find(images: Path) -> list[str]:
+    """Names of the image files in a folder and below it, links followed, as COLMAP has them.
+
+    Raises:
+        OSError: if a link below the folder leads nowhere; names it.
+        ValueError: if there is no such folder, or no image in it.
+    """
+    if not images.is_dir():
+        raise ValueError(f"{images} is not a folder: give one that holds photographs")
+    found = sorted(
+        file.relative_to(images).as_posix()
+        for file in folders.files(images)
+        if file.suffix.lower() in ENDINGS
+    )
+    if not found:
+        raise ValueError(f"no images in {images} nor below it: files end in {' '.join(ENDINGS)}")
+    return found
+
+
+def readable(
+    images: Path, names: Sequence[str]
+) -> tuple[dict[str, tuple[int, int]], dict[str, str]]:
+    """Height and width of each image that can be read, and why each of the others can't be."""
+    shapes: dict[str, tuple[int, int]] = {}
+    left_out: dict[str, str] = {}
+    for name in names:
+        try:
+            height, width = read_grey(images / name).shape
+            shapes[name] = height, width
+        except ValueError as error:
+            left_out[name] = str(error)
+    if left_out:
+        log.warning("%d of %d images left out%s", len(left_out), len(names), some(left_out))
+    return shapes, left_out
+
+
+def some(left_out: Mapping[str, str]) -> str:
+    """The first of the images that are left out, with the reasons."""
+    told = [f"{one} ({why})" for one, why in left_out.items()]
+    more = [f"and {len(told) - SHOWN} more"] * (len(told) > SHOWN)
+    return ": " * bool(told) + ", ".join(told[:SHOWN] + more)
+
+
+def check_names(names: Sequence[str], images: Path, listed: Sequence[str], model: Path) -> None:
+    """Refuse a model some of whose images are not listed; say which of the listed it lacks."""
+    names, listed = [list(map(folders.same_form, some)) for some in (names, listed)]
+    missing = sorted(set(names) - set(listed))
+    if missing:
+        raise ValueError(
+            f"{len(missing)} of {len(names)} images of {model} are not in {images}: {missing[0]}"
+            f"{' and others' * (len(missing) > 1)}; give the folder that the model's names are"
+            " relative to"
+        )
+    left = sorted(set(listed) - set(names))
+    if left:
+        log.warning(
+            "%d of %d images take no part, they are not in the model: %s%s",
+            len(left), len(listed), left[0], " and others" * (len(left) > 1),
+        )  # fmt: skip
+
+
+def sha256(file: Path) -> str:
+    """Of the contents of a file."""
+    return copies.digest(file)

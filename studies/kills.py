@@ -1,0 +1,294 @@
+"""Commands that are killed at random moments: is what the next run makes as if nothing had been?
+
+    python -m studies.kills [--kills 200] [--seed 0] [--only eval train ...] [--work DIR]
+
+Each command is run once without a kill. Then, in a new folder with a new cache, it is killed some
+times, by SIGKILL, SIGTERM, SIGHUP and SIGINT in turn, and run once more to its end. The files of
+folder and cache are then those of the undisturbed run, byte for byte but for clocks, and there is
+no other file; the exit status of a killed run is its signal's, and it leaves no process behind.
+A row of the table for each command; the script exits with 1 if any was not clean.
+"""
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+ROUND = 4  # kills before a run to the end
+GRACE = 120.0  # seconds that a process may take to end when it is asked to
+SPARED = 2.0  # seconds after which a process that its parent left behind is one too many
+
+SHORT = (
+    "epochs=1", "steps_per_epoch=30", "held_out=0.3", "method.pairs=16", "method.images=2",
+    'schedule={name="constant"}',
+)  # fmt: skip
+PACKAGE = """
+from harness.data.weights import Weights
+WEIGHTS = {"net": Weights("killed", "net.pth", %r, %d, (), "MIT", frozenset(), "made here")}
+"""
+SETTLED = {  # what clocks decide, by a part of a file's name
+    ".run": lambda contents: b"",
+    "out/log.jsonl": lambda contents: _without(contents, "seconds"),
+    "out/checkpoint.pt": lambda contents: b"",  # has seconds, too; the weights tell the rest
+    "out/card.json": lambda contents: _without(contents, "hours"),
+    # Metadata of safetensors come in any order; the note beside the file is the hash of that.
+    "cache/weights/": lambda contents: bytes(sorted(contents)) if len(contents) > 64 else b"",
+}
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line, in a folder of its own."""
+
+    name: str
+    arguments: Sequence[str]
+    again: Callable[[Path], Sequence[str]] = lambda folder: ()  # more, after a kill
+
+
+@dataclass
+class Tally:
+    """What became of a command."""
+
+    kills: int = 0
+    hit: int = 0  # before it had ended by itself
+    faults: list[str] = field(default_factory=list)
+
+
+def commands(inputs: Path) -> list[Command]:
+    """What is killed; `inputs` is a folder that `prepare` filled."""
+    sequences, photographs = str(inputs / "sequences"), str(inputs / "photographs")
+
+    def resumed(folder: Path) -> Sequence[str]:
+        return ["--resume"] if (folder / "out/checkpoint.pt").is_file() else []
+
+    of_photographs = ["data", "build", "homography", "--images", photographs]
+    trained = ["train", "--recipe", "hardnet", "--device", "cpu", "--out", "out"]
+    trained += ["--data", str(inputs / "scenes")]
+    return [
+        Command("eval", ["eval", "--model", "pixels,rootsift", "--protocol", "hpatches"]),
+        Command(
+            "describe",
+            ["describe", "--model", "rootsift", "--protocol", "hpatches", "--out", "out"],
+        ),
+        Command("leaderboard", ["leaderboard", "--results", "results"]),
+        Command("build", ["data", "build", "hpatches", "--images", sequences, "--out", "out"]),
+        Command(
+            "build homography",
+            [*of_photographs, "--out", "out", "--set", "points=20"],
+        ),
+        Command("weights add", ["weights", "add", str(inputs / "net.pth")]),
+        Command("train", [*trained, *(w for s in SHORT for w in ("--set", s))], resumed),
+    ]
+
+
+def prepare(inputs: Path) -> None:
+    """Make what the commands take."""
+    rng = np.random.default_rng(0)
+    for k in range(3):
+        folder = inputs / "sequences" / f"v_{k}"
+        folder.mkdir(parents=True)
+        picture = cv2.resize(rng.integers(0, 256, (60, 60), np.uint8), (400, 400))
+        for image in range(1, 7):
+            cv2.imwrite(str(folder / f"{image}.png"), picture[image : image + 380, : 380 + image])
+            if image > 1:
+                move = np.array([[1, 0, 0], [0, 1, 1 - image], [0, 0, 1]])
+                np.savetxt(folder / f"H_1_{image}", move)
+    (inputs / "photographs").mkdir()
+    for k in range(6):
+        picture = cv2.resize(rng.integers(0, 256, (70, 70), np.uint8), (420, 420))
+        cv2.imwrite(str(inputs / "photographs" / f"{k}.png"), picture)
+    _run(["eval", "--model", "pixels", "--protocol", "phototour"], inputs / "first")
+    shutil.move(next((inputs / "first/cache/datasets").glob("phototour*")), inputs / "scenes")
+    records = inputs / "results"
+    _run(["eval", "--model", "pixels,rootsift", "--protocol", "hpatches"], inputs / "second")
+    shutil.move(inputs / "second/results", records)
+    import torch
+
+    torch.save({"w": torch.ones(400_000)}, inputs / "net.pth")
+    contents = (inputs / "net.pth").read_bytes()
+    source = PACKAGE % (hashlib.sha256(contents).hexdigest(), len(contents))
+    (inputs / "killed.py").write_text(source)
+    info = inputs / "killed-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: killed\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[harness.weights]\nkilled = killed:WEIGHTS\n")
+
+
+def killed(command: Command, inputs: Path, work: Path, kills: int, random_: random.Random) -> Tally:
+    """Kill a command as often, in rounds, and compare each round's end with an undisturbed run."""
+    tally = Tally()
+    whole = work / "whole"
+    _given(command, inputs, whole)
+    begun = time.monotonic()
+    _run(command.arguments, whole, inputs)
+    lasts = time.monotonic() - begun
+    wanted = files(whole)
+    while tally.kills < kills:
+        folder = work / f"round-{tally.kills}"
+        _given(command, inputs, folder)
+        for _ in range(min(ROUND, kills - tally.kills)):
+            sign = SIGNALS[tally.kills % len(SIGNALS)]
+            arguments = [*command.arguments, *command.again(folder)]
+            tally.kills += 1
+            if _finished(command, folder):
+                _given(command, inputs, folder)
+                arguments = [*command.arguments]
+            fault, hit = _kill(arguments, folder, inputs, sign, random_.uniform(0, lasts))
+            tally.hit += hit
+            if fault:
+                tally.faults.append(f"{command.name}, kill {tally.kills}: {fault}")
+        if not _finished(command, folder):
+            try:
+                _run([*command.arguments, *command.again(folder)], folder, inputs)
+            except RuntimeError as error:
+                tally.faults.append(f"{command.name}, after kill {tally.kills}: {error}")
+        found = files(folder)
+        for name in sorted({*found, *wanted}):
+            if found.get(name) != wanted.get(name):
+                kind = "left" if name not in wanted else "missing" if name not in found else "other"
+                tally.faults.append(f"{command.name}, after kill {tally.kills}: {kind} {name}")
+        shutil.rmtree(folder)
+    return tally
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """The hash of each file below a folder, and all folders, but for what clocks decide."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        contents = path.read_bytes() if path.is_file() else b"folder"
+        for part, settled in SETTLED.items():
+            if part in name and path.is_file():
+                contents = settled(contents)
+        found[name] = hashlib.sha256(contents).digest()
+    return found
+
+
+def _without(contents: bytes, key: str) -> bytes:
+    text = contents.decode()
+    values = [json.loads(text)] if text.startswith("{\n") else map(json.loads, text.splitlines())
+    return json.dumps([{k: v for k, v in one.items() if k != key} for one in values]).encode()
+
+
+def _given(command: Command, inputs: Path, folder: Path) -> None:
+    """A new folder to run in, with what the command works on."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    if command.name == "leaderboard":
+        shutil.copytree(inputs / "results", folder / "results")
+
+
+def _finished(command: Command, folder: Path) -> bool:
+    """Whether a command that makes a folder is through, and would refuse to make it again."""
+    made = {"train": "out/model.onnx", "describe": "out", "build": "out", "build homography": "out"}
+    return command.name in made and (folder / made[command.name]).exists()
+
+
+def _started(arguments: Sequence[str], folder: Path, inputs: Path | None) -> subprocess.Popen[str]:
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [str(inputs)] * (inputs is not None) + [path for path in sys.path if path]
+    return subprocess.Popen(
+        [sys.executable, "-m", "harness", *arguments],
+        cwd=folder,
+        env={
+            **{k: v for k, v in os.environ.items() if not k.startswith("HARNESS_")},
+            "HARNESS_CACHE": str(folder / "cache"),
+            "PYTHONPATH": os.pathsep.join(paths),
+            "OMP_NUM_THREADS": "1",
+        },
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def _run(arguments: Sequence[str], folder: Path, inputs: Path | None = None) -> None:
+    process = _started(arguments, folder, inputs)
+    _, said = process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(arguments)} exits with {process.returncode}: {said}")
+
+
+def _kill(
+    arguments: Sequence[str], folder: Path, inputs: Path, sign: signal.Signals, after: float
+) -> tuple[str, bool]:
+    """What is wrong with how a run ended that got a signal, and whether it was still running."""
+    process = _started(arguments, folder, inputs)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(after)
+    hit = process.poll() is None
+    process.send_signal(sign)
+    try:
+        _, said = process.communicate(timeout=GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return f"did not end within {GRACE:g} s of {sign.name}", hit
+    # Before Python has set its handlers, and at the very end, a signal is the system's.
+    known = {-sign, 128 + sign, 0} if sign != signal.SIGKILL else {-sign, 0}
+    if process.returncode not in known:
+        return f"exits with {process.returncode} on {sign.name}: {said}", hit
+    deadline = time.monotonic() + SPARED
+    while _has_processes(process.pid):
+        if time.monotonic() > deadline:
+            os.killpg(process.pid, signal.SIGKILL)
+            return f"leaves processes behind after {sign.name}", hit
+        time.sleep(0.05)
+    return "", hit
+
+
+def _has_processes(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def main() -> None:
+    """Kill, compare, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--work", type=Path)
+    given = parser.parse_args()
+    # In the background SIGINT is ignored, and the processes that are killed would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if given.work:
+        given.work.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=given.work) as folder:
+        inputs = Path(folder, "inputs")
+        prepare(inputs)
+        chosen = [one for one in commands(inputs) if not given.only or one.name in given.only]
+        each = -(-given.kills // len(chosen))
+        print("| command | kills | while it ran | not clean |\n|---|---:|---:|---:|")
+        tallies = []
+        for one in chosen:
+            work = Path(folder, one.name.replace(" ", "-"))
+            tally = killed(one, inputs, work, each, random.Random(given.seed))
+            tallies.append(tally)
+            print(f"| {one.name} | {tally.kills} | {tally.hit} | {len(tally.faults)} |", flush=True)
+    for fault in (fault for tally in tallies for fault in tally.faults):
+        print(fault)
+    sys.exit(any(tally.faults for tally in tallies))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Which method is better: seeds of each under one setting, and what a test says of the difference.
+
+    python -m studies.method_comparison --data DIR,DIR --held-out DIR,DIR --oxford DIR
+        --frames DIR --mini DIR --out DIR [--seeds N] [--patches N] [--rate LR] [METHOD ...]
+
+Settings are those of `zoo_training.py`, data what `--data` says, scores those of
+`training_data.py`. The learning rate is each method's own: from the zoo's it is doubled, or halved,
+as long as that is better on the held-out sequences, for one seed, which is not compared: near the
+best the choice is the seed's. With `--rate` all methods have this one, and none is searched for. A
+difference, in points, is the mean of those between trainings of one seed, which learn from the same
+points and are tested on the same held-out ones; its 95 % interval is of the t-test of such pairs,
+and the answer goes by it; of twenty answers that should be "can't tell" one is not. p is the chance
+that seeds of equal methods come out in such an order or a clearer one (Mann and Whitney's test,
+one-sided, exact; of three against three at least 0.05), as in table 3 of AdaSample. All this is of
+seeds: other images may say otherwise. A training that is there is taken as it is. The tables stand
+in OUT/table.md; ± is the deviation over seeds.
+"""
+
+import argparse
+import math
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+from short_training import trained_or_resumed
+from training_data import names, scored, scores, tests
+
+from harness.escape import markdown
+from harness.evaluate import evaluate
+from harness.types import Descriptor, Protocol
+from protocols.oxford.reader import SIX
+from studies.zoo_training import ALIKE, settings
+from zoo import card, handcrafted
+from zoo.training.recipe import read
+
+ANY = "adasample, any positive"
+CROSS = "adasample, cross negatives"
+ASKED = (
+    ("adasample", "hardnet"),
+    ("adasample", ANY),
+    (CROSS, "adasample"),
+    ("adasample+sos", "adasample"),
+    ("adasample+sos", "sosnet"),
+    ("sosnet", "hardnet"),
+    ("mixed-context", "triplet"),
+    ("mixed-context", "siamese"),
+    ("triplet", "siamese"),
+    ("doap", "triplet"),
+    ("doap", "hardnet"),
+)
+METHODS = tuple(dict.fromkeys(name for pair in ASKED for name in pair))
+FROM = {  # a recipe, and what is set
+    ANY: ("adasample", "method.lambda_=0", "method.class_size=2"),
+    CROSS: ("adasample", "method.negatives=cross"),
+}
+RATE = next(float(one.partition("=")[2]) for one in ALIKE if one.startswith("optimiser.lr="))
+LESS = "FPR95 of held-out points"  # the one measure of which less is better
+
+
+def trained(name: str, seed: int, rate: float, given: argparse.Namespace) -> Path:
+    """The folder of a method trained with a seed at a learning rate."""
+    out = given.out / re.sub(r"\W+", "-", f"{name}-{seed}-{rate:g}")
+    recipe, *more = FROM.get(name, (name,))
+    said = [*settings(read(recipe), given.patches, seed), *more, f"optimiser.lr={rate}"]
+    trained_or_resumed(recipe, out, given.data.split(","), said)
+    return out
+
+
+def tried(name: str, given: argparse.Namespace, by: Sequence[Protocol]) -> dict[float, float]:
+    """Mean matching mAP on held-out sequences, in points, by learning rate."""
+
+    def held_out(rate: float) -> float:
+        out = trained(name, given.seeds, rate, given)
+        return scored(out, by, "held-out.json", mean_held_out)["held out"]
+
+    return climbed(held_out, RATE)
+
+
+def mean_held_out(model: Descriptor, by: Sequence[Protocol]) -> dict[str, float]:
+    """Matching mAP, in points, over the held-out sequences of `tests`."""
+    found = [next(evaluate(model, [one])).scores[one.headline] for one in by[:-2]]
+    return {"held out": 100 * float(np.mean(found))}
+
+
+def climbed(value: Callable[[float], float], start: float) -> dict[float, float]:
+    """Values of what was tried: from the start doubled, else halved, as long as that is better."""
+    found = {start: value(start)}
+    for factor in (2, 0.5):
+        while (best := max(found, key=found.__getitem__)) * factor not in found:
+            found[best * factor] = value(best * factor)
+    return found
+
+
+def measured(
+    name: str, seed: int, rate: float, given: argparse.Namespace, by: Sequence[Protocol]
+) -> dict[str, float]:
+    """The scores, in points, of a method trained with a seed."""
+    out = trained(name, seed, rate, given)
+    return {**scored(out, by), LESS: 100 * card.read(out / "card.json").curve[-1].fpr95}
+
+
+def answer(better: str, worse: str, measure: str, a: Sequence[float], b: Sequence[float]) -> str:
+    """A row of the second table: is one method better than another in a measure?"""
+    sign = -1 if measure == LESS else 1
+    low, high = stats.ttest_rel(a, b).confidence_interval()
+    p = stats.mannwhitneyu(
+        sign * np.array(a), sign * np.array(b), alternative="greater", method="exact"
+    ).pvalue
+    said = "can't tell"
+    if low > 0 or high < 0:
+        said = "yes" if sign * low > 0 else "no, worse"
+    apart = np.mean(a) - np.mean(b)
+    return (
+        f"| {better} over {worse} | {markdown(measure)} | {apart:+.2f} |"
+        f" {low:+.2f} to {high:+.2f} | {p:.2f} | {said} |"
+    )
+
+
+def main() -> None:
+    """Train, score, compare, write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("methods", nargs="*", default=METHODS)
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--held-out", required=True)
+    for folder in ("oxford", "frames", "mini", "out"):
+        parser.add_argument(f"--{folder}", required=True, type=Path)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--rate", type=float, help="of all methods; none is searched for then")
+    parser.add_argument("--patches", type=int, default=100_000, help="with a gradient")
+    given = parser.parse_args()
+    if unknown := [name for name in given.methods if name not in METHODS]:
+        parser.error(f"no method is named {', '.join(unknown)}; methods are: {'; '.join(METHODS)}")
+    if given.seeds < 2:
+        parser.error(f"--seeds is {given.seeds}: of one seed nothing can be told, give 2 or more")
+    by = tests(given)
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in given.methods}
+    maps = {} if given.rate else {name: tried(name, given, by) for name in given.methods}
+    print(maps, flush=True)
+    for seed in range(given.seeds):
+        for name in given.methods:
+            rate = given.rate or max(maps[name], key=maps[name].__getitem__)
+            found[name].append(measured(name, seed, rate, given, by))
+            print(name, seed, found[name][-1], flush=True)
+    measures = [*(name for name in names(by) if name not in SIX), LESS]
+    columns = [*found[given.methods[0]][0]]
+    rootsift = {LESS: math.nan, **scores(handcrafted.rootsift(), by)}
+    values = {
+        (name, one): [scored[one] for scored in found[name]]
+        for name in given.methods
+        for one in columns
+    }
+    cells = {
+        key: f"{np.mean(those):.2f} ± {np.std(those, ddof=1):.2f}" for key, those in values.items()
+    }
+    cells |= {("rootsift", one): f"{rootsift[one]:.2f}".replace("nan", "—") for one in columns}
+    table = [
+        f"| | {' | '.join(map(markdown, columns))} |",
+        f"|---|{'---:|' * len(columns)}",
+        *(
+            f"| {name} | {' | '.join(cells[name, one] for one in columns)} |"
+            for name in ("rootsift", *given.methods)
+        ),
+        "",
+        *(["| | by learning rate, held-out sequences |", "|---|---|"] if maps else ()),
+        *(
+            f"| {name} | {', '.join(f'{rate:g}: {own[rate]:.2f}' for rate in sorted(own))} |"
+            for name, own in maps.items()
+        ),
+        "",
+        "| | measured on | difference | 95 % | p | |",
+        "|---|---|---:|---|---:|---|",
+        *(
+            answer(*pair, measure, *(values[name, measure] for name in pair))
+            for pair in ASKED
+            if {*pair} <= {*given.methods}
+            for measure in measures
+        ),
+    ]
+    (given.out / "table.md").write_text("\n".join(table) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

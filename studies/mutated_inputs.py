@@ -1,0 +1,278 @@
+"""Files that are damaged at random: does every reader of foreign files read or refuse them cleanly?
+
+    python -m studies.mutated_inputs [--inputs 10000] [--seed 0] [--only READER ...] [--work DIR]
+
+Each reader gets a small valid set, made by foreign_files.py, with one file changed: cut, longer,
+other bits or bytes, absurd numbers, lines twice or gone, bytes in another order. It reads that in a
+process with a limit on memory and on time. Clean is a set that is read, or refused by an error that
+a user can mend, in one line that names a file or folder of the set. Unclean is all else: another
+error, a warning, no name, too long, too much memory, a dead process. Input k of a reader is made
+from the seed S + k, and the script prints the seed of each unclean one: `--only READER --seed SEED
+--inputs 1` repeats it. A row of the table for each reader; the script exits with 1 if any input was
+unclean.
+"""
+
+import argparse
+import logging
+import multiprocessing
+import os
+import random
+import resource
+import shutil
+import signal
+import struct
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from harness.files import folders
+from studies.foreign_files import READERS, Reader
+
+SECONDS = 15  # that one input may take
+PATIENCE = 4  # times as long without a word, and a process is ended: no alarm has reached it
+MEMORY = 3 * 10**9  # bytes that a process may take for its inputs
+MENDABLE = (ValueError, OSError, LookupError, TypeError, RuntimeError)
+READ, REFUSED, UNCLEAN = "read", "refused", "unclean"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of one input."""
+
+    reader: str
+    seed: int
+    outcome: str
+    why: str = ""
+    seconds: float = 0.0
+    peak: int = 0  # bytes that the process has held at most, so far
+
+
+Job = tuple[Reader, int]  # and the seed
+
+# Mutations
+
+
+def cut(data: bytes, rng: random.Random) -> bytes:
+    return data[: -rng.randint(1, rng.choice([20, len(data)]))]
+
+
+def extended(data: bytes, rng: random.Random) -> bytes:
+    return data + rng.choice([b"\0", b"\n", b"\xff", b"7", data[-9:]]) * rng.randint(1, 64)
+
+
+def flipped(data: bytes, rng: random.Random) -> bytes:
+    other = bytearray(data)
+    for _ in range(rng.choice([1, 1, 1, 5, 50])):
+        other[rng.randrange(len(other))] ^= 1 << rng.randrange(8)
+    return bytes(other)
+
+
+def overwritten(data: bytes, rng: random.Random) -> bytes:
+    """Numbers as binary files hold them, mostly in the head, where sizes are."""
+    number = rng.choice(NUMBERS)[: rng.choice([1, 2, 4, 8])]
+    at = rng.randrange(min(len(data), rng.choice([16, 200, len(data)])))
+    return data[:at] + number + data[at + len(number) :]
+
+
+def inserted(data: bytes, rng: random.Random) -> bytes:
+    at = rng.randint(0, len(data))
+    return data[:at] + rng.choice(WORDS) + data[at:]
+
+
+def without(data: bytes, rng: random.Random) -> bytes:
+    at = rng.randrange(len(data))
+    return data[:at] + data[at + rng.randint(1, 200) :]
+
+
+def moved(data: bytes, rng: random.Random) -> bytes:
+    a, b = rng.randrange(len(data)), rng.randrange(len(data))
+    return data[:a] + data[b : b + 32] + data[a + 32 :]
+
+
+def line_twice(data: bytes, rng: random.Random) -> bytes:
+    lines = data.split(b"\n")
+    at = rng.randrange(len(lines))
+    return b"\n".join([*lines[: at + 1], *lines[at:]])
+
+
+def line_gone(data: bytes, rng: random.Random) -> bytes:
+    lines = data.split(b"\n")
+    del lines[rng.randrange(len(lines))]
+    return b"\n".join(lines)
+
+
+def swapped(data: bytes, rng: random.Random) -> bytes:
+    """The other byte order, of one number or of all."""
+    width = rng.choice([2, 4, 8])
+    at = rng.choice([None, rng.randrange(len(data)) // width])
+    words = [data[i : i + width] for i in range(0, len(data), width)]
+    return b"".join(word[::-1] if at in (None, i) else word for i, word in enumerate(words))
+
+
+NUMBERS = [b"\xff" * 8, bytes(8), b"\x7f" * 8, struct.pack("<Q", 1 << 40), struct.pack("<f", 1e30)]
+NUMBERS += [struct.pack("<d", one) for one in (1e308, float("nan"), -1.0)]
+WORDS = [b"9" * 23, b"9" * 5000, b"1e400", b"1e308 ", b"nan", b"-1", b"-", b'"', b"{", b"[" * 10**5]
+WORDS += [b'{"a":' * 60_000, b"\xef\xbb\xbf", b"\r", b"_", b" ", b",", b"\0", b"\xc3", b"null"]
+MUTATIONS = (
+    cut, extended, flipped, overwritten, inserted, without, moved, line_twice, line_gone, swapped
+)  # fmt: skip
+
+
+def mutated(files: Sequence[Path], seed: int) -> tuple[Path, bytes]:
+    """One of the files, and other contents for it; files of every kind come equally often."""
+    rng = random.Random(seed)
+    kind = rng.choice(sorted({file.suffix for file in files}))
+    file = rng.choice([file for file in files if file.suffix == kind])
+    return file, rng.choice(MUTATIONS)(file.read_bytes(), rng)
+
+
+# Trials
+
+
+def trials(jobs: Sequence[Job], work: Path, *, seconds: int = SECONDS) -> Iterator[Trial]:
+    """Try inputs in a process of their own; in another one after each that it dies of."""
+    context = multiprocessing.get_context("spawn")
+    while jobs:
+        receiver, sender = context.Pipe(duplex=False)
+        process = context.Process(target=_try_all, args=(jobs, work, seconds, sender))
+        process.start()
+        sender.close()
+        done = 0
+        try:
+            while done < len(jobs) and receiver.poll(PATIENCE * seconds):
+                came = receiver.recv()
+                if isinstance(came, str):
+                    raise RuntimeError(f"{jobs[done][0].name} does not read its valid set:\n{came}")
+                yield came
+                done += 1
+            fault = f"does not end within {PATIENCE * seconds} s"
+        except EOFError:
+            process.join()
+            fault = f"ends the process, exit status {process.exitcode}"
+        finally:
+            process.kill()
+            process.join()
+        if done < len(jobs):
+            reader, seed = jobs[done]
+            yield Trial(reader.name, seed, UNCLEAN, fault)
+        jobs = jobs[done + 1 :]
+
+
+def _try_all(jobs: Sequence[Job], work: Path, seconds: int, sender: Connection) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where libraries in C complain
+    os.environ["HARNESS_CACHE"] = str(work / "cache")
+    logging.disable()
+    signal.signal(signal.SIGALRM, _ring)
+    ready: Reader | None = None
+    files: list[Path] = []
+    for reader, seed in jobs:
+        folder = work / reader.name.replace(" ", "-")
+        if reader != ready:
+            try:
+                files = _get_ready(reader, folder)
+            except Exception:
+                sender.send(traceback.format_exc())
+                return
+            ready = reader
+        sender.send(_try(reader, seed, folder, files, seconds))
+
+
+def _get_ready(reader: Reader, folder: Path) -> list[Path]:
+    """Make the valid set, read it, and limit what the process may take from now on: its files."""
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    reader.make(folder)
+    files = [file for file in folders.files(folder) if file.match(reader.mutates)]
+    reader.read(folder)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * resource.getpagesize() + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+    return files
+
+
+def _try(reader: Reader, seed: int, folder: Path, files: Sequence[Path], seconds: int) -> Trial:
+    file, contents = mutated(files, seed)
+    whole = file.read_bytes()
+    file.write_bytes(contents)
+    begun = time.monotonic()
+    signal.alarm(seconds)
+    outcome, why = READ, ""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            reader.read(folder)
+    except MENDABLE as error:
+        why = _unclear(error, folder, files)
+        outcome = UNCLEAN if why else REFUSED
+    except BaseException as error:  # the alarm, too
+        outcome, why = UNCLEAN, _traced(error)
+    finally:
+        signal.alarm(0)
+        took = time.monotonic() - begun
+        file.write_bytes(whole)
+    peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    if outcome == UNCLEAN:
+        why = f"{file.relative_to(folder)}: {why}"
+    return Trial(reader.name, seed, outcome, why, took, peak)
+
+
+def _unclear(error: Exception, folder: Path, files: Sequence[Path]) -> str:
+    """What is wrong with a message; "" if nothing is."""
+    said = str(error)
+    if "\n" in said:
+        return f"more than one line: {_traced(error)}"
+    if not (str(folder) in said or any(file.name in said for file in files)):
+        return f"names no file: {_traced(error)}"
+    return ""
+
+
+def _traced(error: BaseException) -> str:
+    last = traceback.extract_tb(error.__traceback__)[-4:]
+    way = " > ".join(f"{Path(one.filename).name}:{one.lineno}" for one in last)
+    return f"{type(error).__name__}: {str(error)[:300]!r} ({way})"
+
+
+class TooLong(BaseException):
+    """The alarm rang; no reader may catch it."""
+
+
+def _ring(*_: object) -> None:
+    raise TooLong("it takes too long")
+
+
+def main() -> None:
+    """Try, tell, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--inputs", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="*", choices=[reader.name for reader in READERS])
+    parser.add_argument("--work", type=Path)
+    given = parser.parse_args()
+    chosen = [one for one in READERS if not given.only or one.name in given.only]
+    each = -(-given.inputs // len(chosen))
+    unclean: list[Trial] = []
+    print("| reader | inputs | read | refused | unclean | slowest, s | peak, MB |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    for reader in chosen:
+        with tempfile.TemporaryDirectory(dir=given.work) as folder:
+            jobs = [(reader, seed) for seed in range(given.seed, given.seed + each)]
+            found = list(trials(jobs, Path(folder)))
+        counts = [sum(one.outcome == k for one in found) for k in (READ, REFUSED, UNCLEAN)]
+        slowest, peak = max(one.seconds for one in found), max(one.peak for one in found)
+        cells = (reader.name, len(found), *counts, f"{slowest:.2f}", f"{peak / 1e6:.0f}")
+        print(f"| {' | '.join(map(str, cells))} |", flush=True)
+        unclean += [one for one in found if one.outcome == UNCLEAN]
+    for one in unclean:
+        print(f"{one.reader}, seed {one.seed}: {one.why}")
+    sys.exit(bool(unclean))
+
+
+if __name__ == "__main__":
+    main()

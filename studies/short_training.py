@@ -1,0 +1,146 @@
+"""Every method after the same short training: does it learn, and is its ONNX file the network?
+
+    python -m studies.short_training --data DIR,DIR --mini DIR --out DIR [RECIPE ...]
+
+Each recipe sees about as many patches with a gradient, in batches of at most 512 and with the
+learning rate of means in proportion; its schedule is pressed into what is left. A training that was
+broken off goes on. Then `--mini`, a set in HPatches' form, is scored twice: by PyTorch and through
+the ONNX file. The table stands in OUT/table.md.
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from harness.commands.session import make_protocols, protocol_names
+from harness.data import training_sets
+from harness.escape import markdown
+from harness.evaluate import evaluate
+from harness.onnx import file as onnx_file
+from harness.types import Descriptor
+from protocols.phototour.writer import SIDE
+from zoo import card, handcrafted, trained
+from zoo.training import command, held_out
+from zoo.training.command import RECIPE
+from zoo.training.log import read_log
+from zoo.training.patches import stored
+from zoo.training.recipe import Recipe, differences, read, read_kept
+from zoo.training.state import FILE
+
+RECIPES = (
+    "hardnet", "hardnet-gor", "sosnet", "hynet", "tfeat", "l2net", "l2net+", "siamese", "triplet",
+    "mixed-context", "doap", "doap-st", "doap-binary", "hardnet-star", "adasample-lambda-0",
+    "hardpos", "adasample", "adasample+sos",
+)  # fmt: skip
+BATCH = 512  # patches
+CLASS = 8  # patches of a point, where a method looks at whole classes
+TASKS = {"matching/map": "matching", "retrieval/map": "retrieval", "verification/map": "verif."}
+
+
+def settings(recipe: Recipe, patches: int) -> list[str]:
+    """What is set over a recipe."""
+    method = recipe.method.options
+    found = []
+    batch = 2 * method["pairs"] if "pairs" in method else method.get("patches", 256)
+    if batch > BATCH:
+        unit = "patches" if "patches" in method else "pairs"
+        found += [f"method.{unit}={BATCH if unit == 'patches' else BATCH // 2}"]
+        if recipe.optimiser.name == "sgd":
+            found += [f"optimiser.lr={recipe.optimiser.lr * BATCH / batch}"]
+        batch = BATCH
+    if method.get("class_size"):
+        found += [f"method.class_size={CLASS}"]
+    epochs = recipe.epochs
+    return [*found, f"steps_per_epoch={max(1, round(patches / batch / epochs))}"]
+
+
+def trained_or_resumed(name: str, out: Path, data: Sequence[str], given: Sequence[str]) -> None:
+    """Train by a recipe, unless that is done; go on where it was broken off."""
+    if not is_trained(name, out, given):
+        command.train(name, out, data=data, settings=given, resume=(out / FILE).is_file())
+
+
+def is_trained(name: str, out: Path, given: Sequence[str]) -> bool:
+    """Whether a folder holds a training by a recipe that is done, on whatever data.
+
+    Raises:
+        FileExistsError: if what it holds, done or not, is by another.
+    """
+    if (out / RECIPE).is_file():
+        before = read_kept(out / RECIPE)
+        for key, (was, value) in differences(before, read(name, given, before.data)).items():
+            raise FileExistsError(
+                f"{out} holds a training whose {key} is {was}, not {value}: move it away, or"
+                " choose another --out"
+            )
+    return (out / "model.onnx").is_file()
+
+
+def baseline(dataset, recipe: Recipe) -> float:
+    """RootSIFT's held-out error on the very pairs of a recipe."""
+    home = training_sets.photograph(dataset)
+    split = held_out.split(dataset.point, home, recipe.held_out, recipe.seed)
+    rows = np.concatenate([split.a, split.b])
+    rootsift = handcrafted.rootsift()
+    patches = stored(dataset, SIDE)[rows]
+    return held_out.fpr95(rootsift.describe(patches), rootsift.distance)
+
+
+def maps(model: Descriptor, mini: Path) -> Mapping[str, float]:
+    """The three headline scores on a set in HPatches' form."""
+    protocols = make_protocols(protocol_names("hpatches"), {"data": mini})
+    scores = {k: v for record in evaluate(model, protocols) for k, v in record.scores.items()}
+    return {name: scores[name] for name in TASKS}
+
+
+def line(name: str, out: Path, mini: Path) -> str:
+    """A row of the table."""
+    said = [seen for seen in read_log(out) if seen.loss is not None]
+    errors = [seen.fpr95 for seen in read_log(out) if seen.fpr95 is not None]
+    tenth = max(1, len(said) // 10)
+    losses = [np.mean([s.loss for s in part]) for part in (said[:tenth], said[-tenth:])]
+    own = card.read(out / "card.json")
+    by_torch = maps(trained.by_torch(out / "weights.safetensors", own), mini)
+    by_onnx = maps(onnx_file.open_model(out / "model.onnx", device="cpu"), mini)
+    apart = max(abs(by_torch[task] - by_onnx[task]) for task in TASKS)
+    seen = sum(s.patches for s in said)
+    scores = " | ".join(f"{100 * by_onnx[task]:.2f}" for task in TASKS)
+    return (
+        f"| {markdown(name)} | {own.dim} {own.distance} | {own.steps} | {seen} |"
+        f" {60 * own.hours:.1f} | {losses[0]:.4g} → {losses[1]:.4g} |"
+        f" {100 * errors[0]:.2f} → {100 * errors[-1]:.3f} |"
+        f" {scores} | {apart:.1e} |"
+    )
+
+
+def main() -> None:
+    """Train, score, write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("recipes", nargs="*", default=RECIPES)
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--mini", required=True, type=Path)
+    parser.add_argument("--out", required=True, type=Path)
+    parser.add_argument("--patches", type=int, default=60_000)
+    given = parser.parse_args()
+    data = given.data.split(",")
+    for name in given.recipes:
+        trained_or_resumed(name, given.out / name, data, settings(read(name), given.patches))
+    dataset = training_sets.joined([training_sets.open_set(one) for one in data])
+    rootsift = baseline(dataset, read(given.recipes[0]))
+    names = " | ".join(TASKS.values())
+    table = [
+        f"RootSIFT's held-out FPR95 on the same pairs: {100 * rootsift:.3f} %.",
+        "",
+        f"| recipe | vector | steps | patches | minutes | loss, first tenth → last |"
+        f" held-out FPR95, % | {names} (mAP, %) | torch - ONNX, mAP |",
+        "|---|---|---:|---:|---:|---|---|---:|---:|---:|---:|",
+        *(line(name, given.out / name, given.mini) for name in given.recipes),
+    ]
+    (given.out / "table.md").write_text("\n".join(table) + "\n", "utf-8")
+    print("\n".join(table))
+
+
+if __name__ == "__main__":
+    main()

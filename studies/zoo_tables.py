@@ -1,0 +1,262 @@
+"""The zoo beside RootSIFT and TFeat: what a practitioner asks of a descriptor, from the records.
+
+    python -m studies.zoo_tables --results results
+
+writes RESULTS/zoo.md and prints the table of the README: the same records, the same bytes. Nothing
+is measured here.
+"""
+
+import argparse
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from harness.escape import markdown
+from harness.files import atomic
+from harness.records import record as results
+from protocols.eth.matching import RATIO
+from protocols.oxford.reader import SIX
+from studies.ship import shipped_cards
+from zoo import card as cards
+
+ROOTSIFT = "rootsift"
+BARS = (ROOTSIFT, "tfeat.liberty", "tfeat.notredame", "tfeat.yosemite")  # what is used today
+BESIDE = (*BARS, "hardtfeat", "brief")
+HPATCHES = ("hpatches-mini", "hpatches-built-images", "hpatches-built-oxford")
+OXFORD = {
+    "our Harris-Affine regions, 3,000 an image": ("oxford", "3000"),
+    "VLFeat's regions, all": ("oxford-six+vlfeat_frames", "all"),
+}
+ETH = ("eth-sfm", "Fountain-P11+Herzjesu-P8@sift")
+SHORT = {  # what the README shows of a model
+    "`hpatches-mini`": ("hpatches/matching", "hpatches-mini"),
+    "`hpatches-built-oxford`": ("hpatches/matching", "hpatches-built-oxford"),
+    "`oxford`, our regions": ("oxford", "oxford", "3000"),
+    "`oxford`, VLFeat's regions": ("oxford", "oxford-six+vlfeat_frames", "all"),
+}
+DEFAULT = "adasample"
+WHOLE = {
+    **{name: ("hpatches/matching", name) for name in HPATCHES},
+    "Oxford, our regions": ("oxford", *OXFORD["our Harris-Affine regions, 3,000 an image"]),
+    "Oxford, VLFeat's": ("oxford", *OXFORD["VLFeat's regions, all"]),
+}
+COUNTED = {"points": "{:,.0f}", "observations": "{:,.0f}", "reprojection_error_px": "{:.3f}"}
+
+OF_ETH = {  # column of the table: score, form
+    f"{place.partition('-')[0]}: {kind}": (f"{place}/{kind}", form)
+    for place in ETH[1].partition("@")[0].split("+")
+    for kind, form in COUNTED.items()
+}
+
+Board = Mapping[str, results.Record]  # by the model's name
+
+
+def board(records: Sequence[results.Record], protocol: str, data: str, split: str = "") -> Board:
+    """Whole records by model, of one split where a data set has several.
+
+    Of what the zoo ships only those of the very weights.
+    """
+    shipped = {file.stem: cards.read(file).weights for file in shipped_cards()}
+    return {
+        one.model.name: one
+        for one in records
+        if (one.protocol.name, one.data.name) == (protocol, data)
+        and one.data.complete
+        and split in ("", one.data.split)
+        and one.model.weights == shipped.get(one.model.name, one.model.weights)
+    }
+
+
+def names(known: Board, by: str) -> list[str]:
+    """What is beside the zoo, then what it ships, best first by a score."""
+    zoo = [file.stem for file in shipped_cards() if file.stem in known]
+    return [
+        *(one for one in BESIDE if one in known),
+        *sorted(zoo, key=lambda n: -known[n].scores[by]),
+    ]
+
+
+def table(columns: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str]:
+    """A table in Markdown, names on the left and numbers on the right."""
+    yield f"| | {' | '.join(columns)} |"
+    yield f"|---|{'---:|' * len(columns)}"
+    for row in rows:
+        name, *cells = row
+        yield f"| {' | '.join([name, *(cell for _, cell in zip(columns, cells, strict=True))])} |"
+    yield ""
+
+
+def cell(value: float, better: bool, form: str = "{:.1f}") -> str:
+    """A number, in bold where it is better."""
+    return f"**{form.format(value)}**" if better else form.format(value)
+
+
+def hpatches(records: Sequence[results.Record]) -> Iterator[str]:
+    """Matching on sets in HPatches' form."""
+    found = {data: board(records, "hpatches/matching", data) for data in HPATCHES}
+
+    def rows() -> Iterator[list[str]]:
+        for name in names(found[HPATCHES[0]], "matching/map"):
+            row = [markdown(name), found[HPATCHES[0]][name].model.size]
+            for known in found.values():
+                maps = {one: 100 * record.scores["matching/map"] for one, record in known.items()}
+                best = max(maps[one] for one in BARS if one in maps)
+                row.append(cell(maps[name], maps[name] > best) if name in maps else "—")
+            yield row
+
+    yield "## Matching mAP on sets in HPatches' form\n"
+    yield f"Bold: better than {', '.join(BARS)}."
+    yield "hpatches-mini: 100 regions of each of churchill, graffiti and leuven; the others all"
+    yield "regions, of churchill, graffiti and wormhole, and of Oxford's eight.\n"
+    yield from table(["dim", *HPATCHES], rows())
+
+
+def beside(records: Sequence[results.Record]) -> Iterator[str]:
+    """By how much the default is better, over the same sequences."""
+    boards = [board(records, *where) for where in WHOLE.values()]
+
+    def rows() -> Iterator[list[str]]:
+        for name in (one for one in names(boards[0], "matching/map") if one != DEFAULT):
+            yield [markdown(name), *(difference(known, name) for known in boards)]
+
+    yield f"## Matching mAP of {DEFAULT} less that of others\n"
+    yield "In points; in brackets the 95 % interval over sequences (Student's, of pairs); bold: it"
+    yield "lies above 0, italic: below. The first two columns are of three sequences each."
+    yield "Intervals are of these very weights, each of one training: what another seed would do is"
+    yield f"not in them, and {DEFAULT} had twice as many batches.\n"
+    yield from table([*WHOLE], rows())
+
+
+def difference(known: Board, other: str) -> str:
+    """A cell: what a record's mean over sequences has over another's."""
+    if not {DEFAULT, other} <= known.keys():
+        return "—"
+    a, b = (scene_maps(known[name]) for name in (DEFAULT, other))
+    apart = [a[scene] - b[scene] for scene in a]
+    text = f"{100 * np.mean(apart):+.1f}"
+    if len(apart) < 2:
+        return text
+    low, high = stats.ttest_1samp(apart, 0).confidence_interval()
+    mark = "**" if low > 0 else "*" if high < 0 else ""
+    return f"{mark}{text} [{100 * low:+.1f}, {100 * high:+.1f}]{mark}"
+
+
+def scene_maps(record: results.Record) -> Mapping[str, float]:
+    """Matching mAP of each sequence; their mean is the headline.
+
+    Raises:
+        ValueError: if it is not.
+    """
+    if record.protocol.name == "oxford":
+        found = {one: record.scores[f"{one}/map"] for one in SIX}
+    else:
+        found = {scene: own["matching/map"] for scene, own in record.scenes.items()}
+    if not math.isclose(np.mean([*found.values()]), record.scores[record.protocol.headline]):
+        raise ValueError(f"the headline of {record.model.name} is not the mean over sequences")
+    return found
+
+
+def oxford(title: str, known: Board) -> Iterator[str]:
+    """Matching on Oxford, the mean over its six and each."""
+    columns = {"map": "map", **{one: f"{one}/map" for one in SIX}}
+    base = known[ROOTSIFT].scores
+
+    def rows() -> Iterator[list[str]]:
+        for name in names(known, "map"):
+            own = known[name].scores
+            cells = [cell(100 * own[key], own[key] > base[key]) for key in columns.values()]
+            yield [markdown(name), f"{own['map'] / base['map']:.3f}", *cells]
+
+    yield f"## Oxford, {title}\n"
+    yield f"Bold: better than {ROOTSIFT}; ratio: of `map` to its.\n"
+    yield from table(["ratio", *columns], rows())
+
+
+def eth(known: Board) -> Iterator[str]:
+    """What is reconstructed of two places, and how exactly."""
+    base = known[ROOTSIFT].scores
+
+    def rows() -> Iterator[list[str]]:
+        for name in names(known, "total/observations"):
+            own, row = known[name].scores, [markdown(name)]
+            for key, form in OF_ETH.values():
+                gain = own[key] - base[key]
+                row.append(cell(own[key], (-gain if key.endswith("px") else gain) > 0, form))
+            yield row
+
+    yield "## Structure from motion, on the keypoints of COLMAP's SIFT\n"
+    yield f"Bold: better than {ROOTSIFT}: more points and observations, a smaller error."
+    yield "The zoo's networks learned from castle-P30, two of whose images show the fountain of"
+    yield "Fountain-P11, small; Herzjesu-P8 is of another place.\n"
+    yield from table([*OF_ETH], rows())
+
+
+def by_ratio(records: Sequence[results.Record]) -> Iterator[str]:
+    """The same by the ratio of matching, of models that have records of more than one."""
+    ratios = {RATIO: "eth"}
+    for one in records:
+        found = re.fullmatch(r"eth\+ratio-([\d.]+)", one.protocol.name)
+        if found and (one.data.name, one.data.split) == ETH:
+            ratios[float(found[1])] = found[0]
+    if len(ratios) == 1:
+        return
+    boards = {ratio: board(records, ratios[ratio], *ETH) for ratio in sorted(ratios)}
+
+    def rows() -> Iterator[list[str]]:
+        for name in names(boards[RATIO], "total/observations"):
+            of_model = {
+                ratio: known[name].scores for ratio, known in boards.items() if name in known
+            }
+            for ratio, own in of_model.items() if len(of_model) > 1 else ():
+                cells = [form.format(own[key]) for key, form in OF_ETH.values()]
+                yield [markdown(name), f"{ratio:g}", *cells]
+
+    yield "## Structure from motion, by the ratio up to which nearest vectors match\n"
+    yield from table(["ratio", *OF_ETH], rows())
+
+
+def short(records: Sequence[results.Record]) -> str:
+    """Matching mAP on four benchmarks, a row for each model."""
+    boards = [board(records, *where) for where in SHORT.values()]
+
+    def rows() -> Iterator[list[str]]:
+        for name in names(boards[0], "matching/map"):
+            found = [known.get(name) for known in boards]
+            cells = [f"{100 * r.scores[r.protocol.headline]:.1f}" if r else "—" for r in found]
+            yield [f"`{name}`", boards[0][name].model.size, *cells]
+
+    return "\n".join(table(["dim", *SHORT], rows()))
+
+
+def text(records: Sequence[results.Record]) -> str:
+    """All tables."""
+    lines = [
+        "# The zoo's weights beside RootSIFT and published ones\n",
+        "From the records of this folder, by `studies/zoo_tables.py`. `adasample` had twice as",
+        "many batches as the zoo's other weights; with as many, methods are compared in",
+        "[method-comparison.md](method-comparison.md).\n",
+        *hpatches(records),
+    ]
+    for title, where in OXFORD.items():
+        lines += oxford(title, board(records, "oxford", *where))
+    lines += beside(records)
+    lines += [*eth(board(records, "eth", *ETH)), *by_ratio(records)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main() -> None:
+    """Read the records, write the tables, print the short one."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", required=True, type=Path)
+    folder = parser.parse_args().results
+    records = results.load(folder)
+    atomic.write_text(folder / "zoo.md", text(records))
+    print(short(records))
+
+
+if __name__ == "__main__":
+    main()

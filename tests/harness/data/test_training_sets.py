@@ -1,0 +1,111 @@
+"""Folders in any installed form become one training set."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from phototour_files import made_scene
+
+from harness.data import training_sets
+from protocols.hpatches import sample as hpatches
+from protocols.phototour import sample as phototour
+from protocols.romepatches import sample as romepatches
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return {
+        "phototour": phototour.sample(),
+        "romepatches": romepatches.sample(),
+        "hpatches": hpatches.sample(),
+    }
+
+
+@pytest.mark.parametrize("form", ["phototour", "romepatches", "hpatches"])
+def test_each_form_gives_all_its_patches_by_points(samples, form):
+    found = training_sets.open_set(str(samples[form]))
+    n = sum(len(block.read()) for block in found.blocks)
+    assert n == len(found) == len(found.image)
+    assert np.array_equal(np.unique(found.point), np.arange(found.point.max() + 1))
+    assert np.bincount(found.point).min() >= 2
+    assert found.sources and found.name.startswith(form)
+
+
+def test_rome_gives_its_training_half_alone(samples):
+    found = training_sets.open_set(str(samples["romepatches"]))
+    assert found.sources == {"romepatches/train"}
+    assert [block.name for block in found.blocks] == ["train"]
+
+
+def test_hpatches_gives_no_sequence_that_it_tests(samples):
+    from protocols.hpatches.reader import open_set
+
+    found = training_sets.open_set(str(samples["hpatches"]))
+    tested = open_set(samples["hpatches"], None).dataset
+    assert not {b.name for b in found.blocks} & {b.name for b in tested.blocks}
+    assert not found.sources & tested.sources
+
+
+def test_several_are_one_set_in_which_no_point_and_no_image_is_shared(samples):
+    folders = [str(samples["phototour"]), str(samples["romepatches"])]
+    alone = [training_sets.open_set(folder) for folder in folders]
+    both = training_sets.joined(alone)
+    n = len(alone[0])
+    assert len(both) == n + len(alone[1])
+    for of_both, first, second in (
+        (both.point, alone[0].point, alone[1].point),
+        (both.image, alone[0].image, alone[1].image),
+    ):
+        np.testing.assert_array_equal(of_both[:n], first)
+        assert len(np.unique(of_both)) == len(np.unique(first)) + len(np.unique(second))
+    assert both.sources == alone[0].sources | alone[1].sources
+    assert both.sha256 not in {one.sha256 for one in alone}
+
+
+def test_one_photograph_is_one_in_all_sets_that_are_made_of_it(tmp_path):
+    for name, files in {"one": "ab", "other": "bc"}.items():
+        made_scene(tmp_path / name, seed=ord(files[0]), images=3)
+        listed = [{"name": f"{file}.jpg", "sha256": file} for file in files]
+        about = {"name": f"phototour-{name}", "images": listed}
+        (tmp_path / name / "dataset.json").write_text(json.dumps(about))
+    both = training_sets.joined(
+        [training_sets.open_set(str(tmp_path / n)) for n in ("one", "other")]
+    )
+    assert both.photographs == ("a", "b", "", "b", "c", "")
+    number = training_sets.photograph(both)
+    assert len(np.unique(both.image)) == 6 and len(np.unique(number)) == 5
+    a, b = (np.unique(number[both.image == image]) for image in (1, 3))
+    assert len(a) == 1 and a == b
+    plain = made_scene(tmp_path / "plain") and training_sets.open_set(str(tmp_path / "plain"))
+    np.testing.assert_array_equal(training_sets.photograph(plain), plain.image)
+    many = replace(plain, image=np.arange(len(plain)), photographs=())
+    np.testing.assert_array_equal(training_sets.photograph(many), many.image)
+    with pytest.raises(ValueError, match="names 1 photographs of 2 images"):
+        training_sets.joined([replace(plain, photographs=("a",))])
+    (tmp_path / "one" / "interest.txt").unlink()
+    assert training_sets.open_set(str(tmp_path / "one")).photographs == ("",)
+
+
+def test_a_list_of_images_that_no_builder_wrote_is_refused(tmp_path):
+    made_scene(tmp_path / "odd")
+    (tmp_path / "odd" / "dataset.json").write_text('{"name": "phototour-odd", "images": ["a.jpg"]}')
+    with pytest.raises(ValueError, match=r"dataset\.json does not list images as builders do"):
+        training_sets.open_set(str(tmp_path / "odd"))
+
+
+def test_what_is_no_training_set_is_refused_by_name(samples, tmp_path):
+    with pytest.raises(ValueError, match=r"holds no training data in a form that is known \(hpat"):
+        training_sets.open_set(str(tmp_path))
+    with pytest.raises(ValueError, match="given twice"):
+        training_sets.joined([training_sets.open_set(str(samples["phototour"]))] * 2)
+    with pytest.raises(ValueError, match="no training data: give --data"):
+        training_sets.joined([])
+    with pytest.raises(LookupError, match="did you mean 'phototour/liberty'"):
+        training_sets.open_set("phototour/libery")
+
+
+def test_a_published_set_that_is_not_here_is_told_how_to_get(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_DATA_HOME", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="harness data fetch phototour/liberty"):
+        training_sets.open_set("phototour/liberty")
