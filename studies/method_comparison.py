@@ -24,13 +24,13 @@ from pathlib import Path
 
 import numpy as np
 from scipy import stats
-from short_training import trained_or_resumed
-from training_data import names, scored, scores, tests
 
 from harness.escape import markdown
 from harness.evaluate import evaluate
 from harness.types import Descriptor, Protocol
 from protocols.oxford.reader import SIX
+from studies.short_training import trained_or_resumed
+from studies.training_data import names, scored, scores, tests
 from studies.zoo_training import ALIKE, settings
 from zoo import card, handcrafted
 from zoo.training.recipe import read

@@ -30,7 +30,6 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
-from short_training import is_trained, trained_or_resumed
 
 from harness.commands.session import make_protocols, protocol_names
 from harness.escape import markdown
@@ -43,6 +42,7 @@ from protocols.builders.homography.strengths import DEFAULT as STRENGTHS
 from protocols.builders.views.build import build as build_views
 from protocols.builders.views.camera import DEFAULT as CAMERAS
 from protocols.oxford.reader import SIX
+from studies.short_training import is_trained, trained_or_resumed
 from studies.zoo_training import OPTIONS, settings
 from zoo import handcrafted
 from zoo.training.recipe import read

@@ -27,13 +27,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from short_training import trained_or_resumed
-
 from harness.files import folders
 from protocols.builders.homography.build import build as homography
 from protocols.builders.homography.strengths import Strengths
 from protocols.builders.phototour.build import build as phototour
 from protocols.builders.views.build import build as views
+from studies.short_training import trained_or_resumed
 from zoo.training.recipe import Recipe, find, read
 
 RECIPES = (

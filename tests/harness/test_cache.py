@@ -165,7 +165,7 @@ def test_without_a_cache_that_can_be_written_to_all_is_computed(read_only, monke
 
 
 def test_what_stands_in_for_a_cache_goes_with_the_process(read_only, tmp_path):
-    code = "from harness import home; place = home.place('x'); place.mkdir(); print(place)"
+    code = "from harness.files import home; place = home.place('x'); place.mkdir(); print(place)"
     environment = {"HARNESS_CACHE": str(read_only), "TMPDIR": str(tmp_path)}
     command = ["env", *(f"{k}={v}" for k, v in environment.items()), sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -53,7 +53,7 @@ def test_without_onnx_runtime_all_else_is_told_of_and_works(module):
     """In a new process, where nothing has imported it before."""
     code = (
         f"import sys; sys.modules[{module!r}] = None\n"
-        "from harness import doctor, plugins\n"
+        "from harness import plugins\nfrom harness.commands import doctor\n"
         "print(*doctor.report(), sep='\\n')\n"
         "print(plugins.model('rootsift').name, 'is made')"
     )

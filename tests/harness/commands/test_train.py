@@ -27,10 +27,10 @@ steps_per_epoch = 2
 held_out = 0.3
 licence = "CC0"
 [method]
-name = "test_training_loop:Contrast"
+name = "small_training:Contrast"
 pairs = 16
 [network]
-name = "test_training_loop:Small"
+name = "small_training:Small"
 [optimiser]
 lr = 0.1
 """
@@ -73,7 +73,7 @@ def test_a_training_leaves_weights_card_log_and_an_onnx_file(recipe, scenes, tmp
 def test_an_infinite_option_is_told_as_text_that_is_json(scenes, tmp_path):
     settings = ["epochs=1", "steps_per_epoch=1", 'schedule={name="constant"}', "held_out=0.3"]
     settings += ["method.pairs=8", "method.class_size=3"]
-    settings += ["network.name=test_training_loop:Small"]
+    settings += ["network.name=small_training:Small"]
     out = command.train("hardpos", tmp_path / "out", data=[scenes], settings=settings, device="cpu")
     made = card.read(out / "card.json")
     assert made.recipe["method"]["lambda_"] == "Infinity"

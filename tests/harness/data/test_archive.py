@@ -11,35 +11,12 @@ import zipfile
 from contextlib import nullcontext
 
 import pytest
+from packed import gzipped, tarred, zipped
 
 from harness.data import archive
 from harness.data.archive import Limits, Refused, kind, unpack
 
 FILES = {"set/info.txt": b"0 0\n1 0\n", "set/deep/er/ref.png": bytes(range(256)) * 40, "a": b""}
-
-
-def zipped(members, compression=zipfile.ZIP_DEFLATED):
-    """A zip archive of names, or ZipInfos, and their contents."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", compression) as packed:
-        for name, body in members:
-            packed.writestr(name, body)
-    return out.getvalue()
-
-
-def tarred(members, form=tarfile.GNU_FORMAT, encoding="utf-8"):
-    """A tar archive of names, or TarInfos, and their contents."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w", format=form, encoding=encoding) as packed:
-        for name, body in members:
-            info = name if isinstance(name, tarfile.TarInfo) else tarfile.TarInfo(name)
-            info.size = info.size or len(body)
-            packed.addfile(info, io.BytesIO(body))
-    return out.getvalue()
-
-
-def gzipped(members):
-    return gzip.compress(tarred(members))
 
 
 PACKERS = {"zip": zipped, "tar": tarred, "tar.gz": gzipped}

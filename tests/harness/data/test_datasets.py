@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from mirrors import closed_port, serving
-from test_archive import gzipped, tarred, zipped
+from packed import gzipped, tarred, zipped
 
 from harness.data import datasets, download
 from harness.data.copies import Copy

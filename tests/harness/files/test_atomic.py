@@ -80,7 +80,7 @@ def killed_while(code, *arguments):
 WRITING = """
 import sys, time
 from pathlib import Path
-from harness import atomic
+from harness.files import atomic
 with atomic.writing(Path(sys.argv[1])) as stream:
     stream.write(b"half" * 9999)
     stream.flush()
@@ -91,7 +91,7 @@ with atomic.writing(Path(sys.argv[1])) as stream:
 PLACING = """
 import sys, time
 from pathlib import Path
-from harness import atomic
+from harness.files import atomic
 with atomic.placing(Path(sys.argv[1])) as unfinished:
     (unfinished / "half").write_text("half")
     print("now", flush=True)

@@ -3,11 +3,11 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
+from checkout import ROOT
 
 from protocols.imaging.affine import AffineFrames
 from protocols.imaging.grey import read_grey
@@ -179,7 +179,7 @@ def test_other_processors_find_the_same_regions_bit_for_bit():
     found = {
         subprocess.run(
             [sys.executable, "-W", "ignore", "-c", HERE],
-            cwd=Path(__file__).parent,
+            cwd=ROOT / "tests" / "support",
             env={**os.environ, **env},
             check=True,
             capture_output=True,

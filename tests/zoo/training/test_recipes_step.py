@@ -196,8 +196,8 @@ def test_steps_can_be_given_as_a_number():
 
 def test_a_method_that_does_not_know_its_epoch_says_so():
     for asked, told in (("pass", "'pass'"), ("{pairs=9}", "a number of pairs")):
-        network = "network.name=test_training_loop:Small"
-        method = 'method={name="test_training_loop:Contrast"}'
+        network = "network.name=small_training:Small"
+        method = 'method={name="small_training:Contrast"}'
         with pytest.raises(ValueError, match=f"is {told}, but method .*Contrast.* give a number"):
             epoch("hardnet", rome(), network, method, f"steps_per_epoch={asked}")
 

@@ -9,94 +9,26 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from hpatches_files import write_set
-from torch import nn
+from small_training import EACH, POINTS, TABLE, dataset
 
 from harness import Block, Dataset
 from harness.data import training_sets
 from protocols.romepatches import sample as romepatches
 from zoo import doap_mining
-from zoo.backbones import BatchNorm, Network, standardise, unit
 from zoo.training import held_out, loop, recipe, state
-from zoo.training.method import Batch, Method
 from zoo.training.patches import stored
 
-POINTS, EACH, SIDE = 120, 3, 8
 ON_CPU = {"device": torch.device("cpu"), "precision": torch.float32}
-
-
-class Small(Network):
-    side = SIDE
-    dim = 16
-
-    def __init__(self, *, dropout: float = 0.0) -> None:
-        super().__init__()
-        self.layers = nn.Sequential(
-            nn.Conv2d(1, 8, 3, bias=False), BatchNorm(8), nn.ReLU(), nn.Dropout(dropout),
-            nn.Conv2d(8, 16, 6, bias=False), BatchNorm(16),
-        )  # fmt: skip
-
-    def forward(self, patches):
-        return unit(self.layers(standardise(patches)).flatten(1))
-
-
-class Contrast(Method):
-    """Pulls the two patches of a point together, by a margin against a shifted partner."""
-
-    def __init__(self, *, pairs: int = 16) -> None:
-        super().__init__()
-        self.pairs = pairs
-        self.margin = nn.Parameter(torch.ones(()))
-        self.register_buffer("seen", torch.zeros((), dtype=torch.int64))
-
-    def sampler(self, groups, seed):
-        def draw(step):
-            rng = np.random.default_rng([seed, step])
-            points = rng.choice(len(groups), self.pairs, replace=False)
-            two = np.array([rng.choice(groups.rows(p), 2, replace=False) for p in points])
-            return Batch(two.T.ravel(), np.tile(points, 2))
-
-        return draw
-
-    def forward(self, describe, patches, point, random, row=None):
-        self.seen += 1
-        a, b = describe(patches).chunk(2)
-        matched = (a - b).square().sum(1)
-        other = (a - b.roll(1, 0)).square().sum(1)
-        return (self.margin + matched - other).clamp(min=0).mean()
 
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setitem(recipe.METHODS, "contrast", f"{__name__}:Contrast")
-    monkeypatch.setitem(recipe.NETWORKS, "small", f"{__name__}:Small")
+    monkeypatch.setitem(recipe.METHODS, "contrast", "small_training:Contrast")
+    monkeypatch.setitem(recipe.NETWORKS, "small", "small_training:Small")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # nothing here is worth sharing
     yield
     torch.set_num_threads(threads)
-
-
-TABLE = {
-    "name": "toy",
-    "data": ["toy"],
-    "epochs": 4,
-    "steps_per_epoch": 3,
-    "held_out": 0.5,
-    "method": {"name": "contrast"},
-    "network": {"name": "small", "dropout": 0.2},
-    "optimiser": {"lr": 0.1, "weight_decay": 1e-4},
-    "schedule": {"name": "linear"},
-    "augmentation": {"dihedral": True},
-}
-
-
-def dataset():
-    rng = np.random.default_rng(0)
-    shown = np.kron(rng.integers(0, 256, (POINTS, 1, 4, 4)), np.ones((2, 2)))
-    noise = rng.normal(0, 90, (POINTS, EACH, SIDE, SIDE))
-    patches = np.clip(shown + noise, 0, 255).astype(np.uint8).reshape(-1, SIDE, SIDE)
-    block = Block("all", len(patches), "toy", lambda: patches)
-    point = np.repeat(np.arange(POINTS), EACH)
-    return Dataset("toy", "", (block,), point, point // 4), patches
 
 
 def run_of(table=TABLE, **changes):
@@ -151,7 +83,7 @@ def test_a_stopped_training_resumes_to_the_same_weights(small, tmp_path, after):
 def one_of_two(rank, folder):
     store = dist.FileStore(f"{folder}/store", 2)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=2)
-    parts = {"method": f"{__name__}:Contrast", "network": f"{__name__}:Small"}
+    parts = {"method": "small_training:Contrast", "network": "small_training:Small"}
     run = run_of(**{kind: {"name": name} for kind, name in parts.items()})
     asked_to_stop = rank == 1
     seen = list(loop.train(run, Path(folder), stop=lambda: asked_to_stop))
