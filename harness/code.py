@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
 
-from harness.errors import FAILURES
+from harness.errors import FAILURES, ImportFailedError
 
 KERNEL = "harness"
 PARSING = Lock()  # Python 3.11 fails where two threads parse at once (python/cpython#106905)
@@ -25,7 +25,7 @@ def code_sha256(*modules: str) -> str:
     harness is little, and the fingerprint of a model sees it.
 
     Raises:
-        ImportError: if a module has no file.
+        ImportFailedError: if a module has no file.
     """
     own = {module.partition(".")[0] for module in modules} - {KERNEL}
     found: dict[str, bytes] = {}
@@ -46,7 +46,9 @@ def code_sha256(*modules: str) -> str:
         found[name] = contents
     for module in modules:
         if module not in found:
-            raise ImportError(f"{module} has no file whose contents could tell its versions apart")
+            raise ImportFailedError(
+                f"{module} has no file whose contents could tell its versions apart"
+            )
     digest = hashlib.sha256()
     for name in sorted(found):
         digest.update(name.encode() + b"\0" + found[name] + b"\0")

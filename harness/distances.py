@@ -16,6 +16,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Float32, Float64, Int, Shaped
 
+from harness.errors import InputError
+
 Vectors = Shaped[np.ndarray, "_ dim"]
 """One descriptor a row: float32 numbers, or bits packed into uint8, as its distance takes them."""
 
@@ -56,10 +58,10 @@ class Distance:
         The fast product only proposes; pairs within its rounding of the least are measured.
 
         Raises:
-            ValueError: if b has no rows.
+            InputError: if b has no rows.
         """
         if not len(b):
-            raise ValueError("no rows to search: the nearest is undefined")
+            raise InputError("no rows to search: the nearest is undefined")
         both = np.concatenate([a, b])
         reach = self.rounding(both)
         propose = self.propose(b)

@@ -5,11 +5,52 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-MENDABLE = (ValueError, TypeError, LookupError, ImportError, OSError, RuntimeError, MemoryError)
+# Errors of Python itself: of the system, or of a fault in our code.
+BUILT_IN = (ValueError, TypeError, LookupError, ImportError, OSError, RuntimeError, ArithmeticError)
 FAILURES = (Exception, SystemExit)  # a plug-in may fail in any way, and a script may exit
 
 
-class OutOfMemory(MemoryError):
+class HarnessError(Exception):
+    """An error that the user can correct: the command line reports it on one line.
+
+    Each subclass is also the built-in error of its kind, so that `except ValueError` catches
+    an `InputError`. Any other exception is a fault of the harness and shows its traceback.
+    """
+
+
+class InputError(HarnessError, ValueError):
+    """A file, an option or a number cannot be used as it is."""
+
+
+class InputTypeError(HarnessError, TypeError):
+    """A value, often of a plug-in, has the wrong type."""
+
+
+class UnknownNameError(HarnessError, LookupError):
+    """Nothing has this name; the message gives the nearest known name."""
+
+
+class FileMissingError(HarnessError, FileNotFoundError):
+    """A file or folder that is needed does not exist."""
+
+
+class FileInTheWayError(HarnessError, FileExistsError):
+    """A file or folder stands where a new one should be made."""
+
+
+class SystemRefusedError(HarnessError, OSError):
+    """The operating system or the network refused: no permission, no space, no connection."""
+
+
+class ComputeError(HarnessError, RuntimeError):
+    """A model, a library or a device failed."""
+
+
+class ImportFailedError(HarnessError, ImportError):
+    """A package is missing or cannot be imported."""
+
+
+class OutOfMemory(HarnessError, MemoryError):
     """A step of the work needs more memory than there is; the message says what to do."""
 
     def __init__(self, what: str, error: MemoryError) -> None:
@@ -52,7 +93,7 @@ def naming(what: str) -> Iterator[None]:
 
     Raises:
         OutOfMemory: in place of a MemoryError.
-        RuntimeError: in place of what is not one of MENDABLE, as cv2.error and struct.error.
+        ComputeError: in place of an error that Python has no name for, as cv2.error.
     """
     try:
         yield
@@ -60,10 +101,10 @@ def naming(what: str) -> Iterator[None]:
         raise
     except MemoryError as error:
         raise OutOfMemory(what, error) from error
-    except MENDABLE:
+    except (HarnessError, *BUILT_IN):
         raise
     except FAILURES as error:
         kind = type(error)  # with its module: both of the above are called "error"
-        raise RuntimeError(
+        raise ComputeError(
             f"{what} fails: {kind.__module__}.{kind.__name__}: {one_line(error)}"
         ) from error

@@ -13,7 +13,7 @@ import numpy as np
 from harness import data_names, vector_folder
 from harness.cache import Cache
 from harness.distances import ANGLE, HAMMING
-from harness.errors import FAILURES, OutOfMemory
+from harness.errors import FAILURES, ComputeError, InputError, InputTypeError, OutOfMemory
 from harness.records.record import Record, record, refused, unknown_in_training
 from harness.row_counters import columns_that_count
 from harness.types import (
@@ -72,7 +72,7 @@ def evaluate(
                 model.name, name, names.hint(name),
             )  # fmt: skip
         if protocol.distances is not None and model.distance.name not in protocol.distances:
-            raise ValueError(
+            raise InputError(
                 f"{protocol.name} takes vectors compared by {' or '.join(protocol.distances)};"
                 f" those of {model.name} are compared by {model.distance.name}"
             )
@@ -133,10 +133,10 @@ def describe(
         leave_out: cells whose patches get vectors of zeros.
 
     Raises:
-        ValueError: if the model gives another number, type or length of rows than it declares, or
+        InputError: if the model gives another number, type or length of rows than it declares, or
             a value that is not finite; names the model and the block. Also if a column of a folder
             of vectors counts the rows of its files.
-        RuntimeError: if the model fails; names both.
+        ComputeError: if the model fails; names both.
     """
     vectors = np.empty((len(dataset), model.width), model.distance.dtype)
     start = 0
@@ -194,7 +194,7 @@ def fingerprint(model: Model) -> str:
     reads files of its own. Empty where a model describes no patches of 65, 64 or 32 pixels.
 
     Raises:
-        ValueError: if a number of the vectors counts the patches of the batch.
+        InputError: if a number of the vectors counts the patches of the batch.
     """
     if isinstance(model, VectorFolder):
         return model.weights
@@ -206,7 +206,7 @@ def fingerprint(model: Model) -> str:
         except (ValueError, RuntimeError):
             continue
         if model.distance is not HAMMING and (found := columns_that_count([vectors])):
-            raise ValueError(
+            raise InputError(
                 f"{model.name} gives vectors of which column {found[0] + 1} counts the patches of a"
                 " batch, as the index of a pandas table does: leave it out"
             )
@@ -233,7 +233,7 @@ def export_vectors(
 def _patches(block: Block) -> Patches:
     patches = block.read()
     if patches.dtype != np.uint8 or len(patches) != block.size:
-        raise TypeError(
+        raise InputTypeError(
             f"{block.name} gave {len(patches)} patches of {patches.dtype};"
             f" its data set says {block.size} of uint8"
         )
@@ -250,7 +250,7 @@ def _described(model: Descriptor, name: str, patches: Patches, batch_size: int) 
         except MemoryError as error:
             raise OutOfMemory(f"{model.name} on {len(batch)} patches of {name}", error) from error
         except FAILURES as error:
-            raise RuntimeError(
+            raise ComputeError(
                 f"{model.name} fails on {name}: {type(error).__name__}: {error}"
             ) from error
         vectors[i : i + batch_size] = _checked(model, name, len(batch), rows)
@@ -262,26 +262,26 @@ def _checked(model: Model, name: str, n: int, vectors: Vectors) -> Vectors:
     dtype = np.dtype(model.distance.dtype)
     if not isinstance(vectors, np.ndarray) or vectors.dtype != dtype or vectors.shape != wanted:
         came = f"{getattr(vectors, 'dtype', type(vectors).__name__)} {list(np.shape(vectors))}"
-        raise ValueError(
+        raise InputError(
             f"{model.name} gave {came} for {n} patches of {name}; {dtype} {list(wanted)} was"
             f" wanted: a row a patch, as {model.distance.name} distance and dim {model.dim} ask"
         )
     if dtype == np.float32 and not np.isfinite(vectors).all():
         bad = int(np.count_nonzero(~np.isfinite(vectors).all(axis=1)))
-        raise ValueError(
+        raise InputError(
             f"{model.name} gave {bad} of {n} vectors of {name} that are not finite;"
             " `harness check --model` shows on which patches"
         )
     fill = -model.dim % 8 if dtype == np.uint8 else 0
     if fill and (vectors[:, -1] & ((1 << fill) - 1)).any():
-        raise ValueError(
+        raise InputError(
             f"{model.name} sets bits of {name} beyond its {model.dim}, in the last byte, where they"
             " would be compared: leave them 0, as np.packbits does"
         )
     if model.distance is ANGLE and n:
         off = float(np.abs(np.linalg.norm(vectors, axis=1) - 1).max())
         if off > UNIT:
-            raise ValueError(
+            raise InputError(
                 f"{model.name} gave a vector of {name} whose length is off 1 by {off:.2g}: angles"
                 " are measured between unit vectors; normalise them, or compare by l2"
             )

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from harness.errors import InputError
 from harness.types import Quantity
 
 LOWER_IS_BETTER = frozenset({"fpr95"})
@@ -57,7 +58,7 @@ def rank(match: Bool[np.ndarray, " n"], distance: Float[np.ndarray, " n"]) -> Ra
     """Rank n pairs, of which `match` says whether they are matches, by distance.
 
     Raises:
-        ValueError: if no pair is a match, or a distance is not finite.
+        InputError: if no pair is a match, or a distance is not finite.
     """
     return rank_apart(distance[match], distance[~match])
 
@@ -66,15 +67,15 @@ def rank_apart(matched: Float[np.ndarray, " m"], unmatched: Float[np.ndarray, " 
     """Rank the distances of m matches among those of k pairs that are none.
 
     Raises:
-        ValueError: if there is no match, or a distance is not finite.
+        InputError: if there is no match, or a distance is not finite.
     """
     if not matched.size:
-        raise ValueError(f"no match among {unmatched.size} pairs: the metric is undefined")
+        raise InputError(f"no match among {unmatched.size} pairs: the metric is undefined")
     matched, unmatched = np.sort(matched), np.sort(unmatched)
     for distance in (matched, unmatched):  # sorted: what is not finite stands at an end
         if distance.size and not (np.isfinite(distance[0]) and np.isfinite(distance[-1])):
             bad = np.count_nonzero(~np.isfinite(distance))
-            raise ValueError(f"{bad} of {distance.size} distances are not finite")
+            raise InputError(f"{bad} of {distance.size} distances are not finite")
     first = np.flatnonzero(np.diff(matched, prepend=-np.inf))
     value = matched[first]
     hits = np.diff(first, append=matched.size).astype(float)
@@ -94,13 +95,13 @@ def rank_uncertain(
     """Rank n pairs, each a match with a chance of its own, out of `matches` there are to find.
 
     Raises:
-        ValueError: if there is nothing to find, or a distance is not finite.
+        InputError: if there is nothing to find, or a distance is not finite.
     """
     if not matches > 0:
-        raise ValueError(f"no match among {distance.size} pairs: the metric is undefined")
+        raise InputError(f"no match among {distance.size} pairs: the metric is undefined")
     if not np.isfinite(distance).all():
         bad = np.count_nonzero(~np.isfinite(distance))
-        raise ValueError(f"{bad} of {distance.size} distances are not finite")
+        raise InputError(f"{bad} of {distance.size} distances are not finite")
     order = np.argsort(distance)
     first = np.flatnonzero(np.diff(distance[order], prepend=-np.inf))
     hits, squared = (
@@ -156,7 +157,7 @@ def step_average_precision(ranking: Ranking) -> Float[np.ndarray, "*rankings"] |
     one threshold, and so a constant distance less than random ones score where matches are few.
 
     Raises:
-        ValueError: if matches are certain only to a chance (`squared_hits`): the order of such ties
+        InputError: if matches are certain only to a chance (`squared_hits`): the order of such ties
             is not followed here.
 
     Example:
@@ -168,7 +169,7 @@ def step_average_precision(ranking: Ranking) -> Float[np.ndarray, "*rankings"] |
         0.75
     """
     if ranking.squared_hits is not None:
-        raise ValueError(
+        raise InputError(
             "the ranking has hits by chance (squared_hits); the step sum is of whole matches only"
         )
     hits, size, before = ranking.hits, ranking.size, ranking.before
@@ -223,7 +224,7 @@ def roc_auc(ranking: Ranking) -> Float[np.ndarray, "*rankings"] | float:
     In [0, 1]; a constant distance scores 1/2.
 
     Raises:
-        ValueError: if every pair is a match.
+        InputError: if every pair is a match.
 
     Example:
         >>> float(roc_auc(rank(np.array([True, False, True]), np.array([0.1, 0.2, 0.3]))))
@@ -244,7 +245,7 @@ def roc_curve(
     so that the area under it is `roc_auc`.
 
     Raises:
-        ValueError: if every pair is a match.
+        InputError: if every pair is a match.
 
     Example:
         >>> ranking = rank(np.array([True, False, True]), np.array([0.1, 0.2, 0.3]))
@@ -285,7 +286,7 @@ def fpr_at_95(ranking: Ranking) -> float:
     In [0, 1]; a constant distance scores 1. Ties are accepted together.
 
     Raises:
-        ValueError: if every pair is a match.
+        InputError: if every pair is a match.
 
     Example:
         >>> fpr_at_95(rank(np.array([True, False, True, False]), np.array([0.1, 0.2, 0.3, 0.4])))
@@ -300,5 +301,5 @@ def fpr_at_95(ranking: Ranking) -> float:
 def _others(ranking: Ranking) -> float:
     others = float(ranking.pairs - ranking.matches)
     if not others > 0:
-        raise ValueError(f"all {ranking.pairs:g} pairs are matches: the metric is undefined")
+        raise InputError(f"all {ranking.pairs:g} pairs are matches: the metric is undefined")
     return others

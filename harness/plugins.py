@@ -19,7 +19,14 @@ from harness import registry, vector_folder
 from harness.code import code_sha256, source_sha256
 from harness.data.weights import NotHere
 from harness.distances import HAMMING, L2
-from harness.errors import FAILURES
+from harness.errors import (
+    FAILURES,
+    ComputeError,
+    ImportFailedError,
+    InputError,
+    InputTypeError,
+    UnknownNameError,
+)
 from harness.onnx import file as onnx_file
 from harness.types import Descriptor
 from harness.vector_folder import VectorFolder
@@ -37,17 +44,18 @@ def model(spec: str, *, device: str = "cpu") -> Descriptor | VectorFolder:
     where the model can use it and it works here; "cuda" is CUDA, or an error.
 
     Raises:
-        LookupError: if it names nothing; says the nearest installed name.
-        ImportError: if its module can't be imported; says whose.
-        RuntimeError: if its maker fails, or can't compute on the device.
-        TypeError, ValueError: if what it names is not a model, or not one that keeps the contract.
-        OSError: if a file is missing or can't be read.
+        UnknownNameError: if it names nothing; says the nearest installed name.
+        ImportFailedError: if its module can't be imported; says whose.
+        ComputeError: if its maker fails, or can't compute on the device.
+        InputTypeError, InputError: if what it names is not a model, or not one that keeps the
+            contract.
+        SystemRefusedError: if a file is missing or can't be read.
     """
     if device not in DEVICES:
-        raise ValueError(f"no device {device!r}; known: {', '.join(DEVICES)}")
+        raise InputError(f"no device {device!r}; known: {', '.join(DEVICES)}")
     found = _named(spec, device)
     if device == "cuda" and "cuda" not in found.provider.lower():
-        raise RuntimeError(f"{spec} can't compute on cuda: it computes on {found.provider}")
+        raise ComputeError(f"{spec} can't compute on cuda: it computes on {found.provider}")
     return found
 
 
@@ -70,21 +78,23 @@ def _named(spec: str, device: str) -> Descriptor | VectorFolder:
     if path.suffix == ".onnx":
         return onnx_file.open_model(path, device=device)
     if path.suffix == ".py":
-        raise LookupError(f"{spec} names a file, but not what in it: {spec}:<name> is wanted")
+        raise UnknownNameError(f"{spec} names a file, but not what in it: {spec}:<name> is wanted")
     if spec and path.is_dir():
         return vector_folder.open_folder(path)
     nearest = registry.unknown("descriptors", spec, registry.names("descriptors"))
-    raise LookupError(f"{nearest}; a model is {FORMS}")
+    raise UnknownNameError(f"{nearest}; a model is {FORMS}")
 
 
 def _installed(name: str, device: str) -> Descriptor:
     maker = registry.load("descriptors", name)
     origin = f"descriptor {name!r} of {registry.source('descriptors', name)}"
     if not (inspect.isfunction(maker) or inspect.isclass(maker)):  # else its module is not known
-        raise TypeError(f"{origin} is {maker!r:.60}; a function that makes a Descriptor is wanted")
+        raise InputTypeError(
+            f"{origin} is {maker!r:.60}; a function that makes a Descriptor is wanted"
+        )
     made = _made(maker, device, origin)
     if made.name != name:
-        raise ValueError(
+        raise InputError(
             f"{origin} calls itself {made.name!r}; entry point and Descriptor must bear one name"
         )
     return replace(made, code=made.code or code_sha256(maker.__module__))
@@ -104,11 +114,11 @@ def _made(maker: Callable[..., Any], device: str, origin: str) -> Descriptor:
     try:
         made = maker(**options)
     except FAILURES as error:
-        raise RuntimeError(f"{origin} can't be made: {type(error).__name__}: {error}") from error
+        raise ComputeError(f"{origin} can't be made: {type(error).__name__}: {error}") from error
     if not isinstance(made, Descriptor):
-        raise TypeError(f"{origin} returned {made!r:.60}; a harness.Descriptor is wanted")
+        raise InputTypeError(f"{origin} returned {made!r:.60}; a harness.Descriptor is wanted")
     if options.get("device") == "cuda" and "cuda" not in made.provider.lower():
-        raise RuntimeError(f"{origin} was told to compute on cuda, but says {made.provider!r}")
+        raise ComputeError(f"{origin} was told to compute on cuda, but says {made.provider!r}")
     return made
 
 
@@ -119,7 +129,7 @@ def _in_file(file: Path, name: str, device: str) -> Descriptor:
     found = getattr(module, name, None)
     if not (callable(found) or isinstance(found, Descriptor)):
         own = [n for n, v in vars(module).items() if _is_own(v, module) and not n.startswith("_")]
-        raise LookupError(f"{file}: {registry.unknown('descriptors', name, own)}")
+        raise UnknownNameError(f"{file}: {registry.unknown('descriptors', name, own)}")
     origin = f"{file}:{name}"
     if isinstance(found, Descriptor):
         made = found
@@ -145,7 +155,7 @@ def _executed(file: Path, source: bytes) -> ModuleType:
         exec(compile(source, str(file), "exec"), module.__dict__)
     except FAILURES as error:
         del sys.modules[module.__name__]
-        raise ImportError(
+        raise ImportFailedError(
             f"{file} can't be imported: {type(error).__name__}: {error}"
             " (it is read alone: what it imports must be installed)"
         ) from error
@@ -174,18 +184,18 @@ def _plain(describe: Callable[..., Any], origin: str) -> Descriptor:
     try:
         vectors = describe(patches)
     except FAILURES as error:
-        raise RuntimeError(
+        raise ComputeError(
             f"{origin} fails on 2 patches of 65 x 65: {type(error).__name__}: {error}"
         ) from error
     if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or len(vectors) != 2:
         came = getattr(vectors, "shape", "")
-        raise TypeError(
+        raise InputTypeError(
             f"{origin} returned {type(vectors).__name__} {came} for 2 patches; a NumPy array of 2"
             " rows is wanted, or, from a maker (a function without arguments), a Descriptor"
         )
     distance = {np.dtype(d.dtype): d for d in (L2, HAMMING)}.get(vectors.dtype)
     if distance is None:
-        raise TypeError(
+        raise InputTypeError(
             f"{origin} returned {vectors.dtype} vectors; wanted is float32, compared by L2, or bits"
             " packed into uint8, compared by Hamming: end with .astype(np.float32) or np.packbits"
         )

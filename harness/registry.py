@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from harness.errors import FAILURES
+from harness.errors import FAILURES, ImportFailedError, UnknownNameError
 
 KINDS = (
     "descriptors",
@@ -35,14 +35,14 @@ def load(kind: str, name: str) -> Any:
     """Import what one name stands for; nothing else is imported.
 
     Raises:
-        LookupError: if nothing of this name is installed; says the nearest name.
-        ImportError: if its package is broken; says which package.
+        UnknownNameError: if nothing of this name is installed; says the nearest name.
+        ImportFailedError: if its package is broken; says which package.
     """
     entry = _entry(kind, name)
     try:
         return entry.load()
     except FAILURES as error:  # the others must go on working
-        raise ImportError(
+        raise ImportFailedError(
             f"{_singular(kind)} {name!r} of {source(kind, name)} ({entry.value}) can't be"
             f" imported: {type(error).__name__}: {error}"
         ) from error
@@ -63,12 +63,12 @@ def _installed(kind: str) -> tuple[EntryPoint, ...]:
 def _entry(kind: str, name: str) -> EntryPoint:
     found = {e.value: e for e in _installed(kind) if e.name == name}
     if not found:
-        raise LookupError(
+        raise UnknownNameError(
             f"{unknown(kind, name, names(kind))}"
             " (just added to pyproject.toml? entry points are read on installation)"
         )
     if len(found) > 1:
-        raise LookupError(
+        raise UnknownNameError(
             f"{_singular(kind)} {name!r} is claimed by {' and '.join(sorted(found))}:"
             " uninstall one of the packages"
         )

@@ -8,6 +8,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from harness import registry
+from harness.errors import InputError, UnknownNameError
 
 Options = dict[str, Any]
 Reader = Callable[[str], object]  # raises ValueError or KeyError for text that it can't read
@@ -26,16 +27,16 @@ def options(*, settings: Sequence[str] | None = None, **given: object) -> Option
     """The options that the user gave, those of `--set KEY=VALUE` among them as they were typed.
 
     Raises:
-        ValueError: if a setting is not KEY=VALUE, or has an option of its own.
+        InputError: if a setting is not KEY=VALUE, or has an option of its own.
     """
     found: Options = {name: value for name, value in given.items() if value is not None}
     for setting in settings or ():
         key, equals, value = setting.partition("=")
         if not equals:
-            raise ValueError(f"--set takes KEY=VALUE, not {setting!r}")
+            raise InputError(f"--set takes KEY=VALUE, not {setting!r}")
         name = key.replace("-", "_")
         if name in given:
-            raise ValueError(f"--set {setting}: use --{name.replace('_', '-')}")
+            raise InputError(f"--set {setting}: use --{name.replace('_', '-')}")
         found[name] = value
     return found
 
@@ -53,8 +54,8 @@ def accepted(maker: Callable[..., Any], given: Options, what: str) -> Options:
     each of which is an option.
 
     Raises:
-        LookupError: if the maker has no such option; says the nearest.
-        ValueError: if a text can't be read, says what is wanted; or if a dataclass refuses it.
+        UnknownNameError: if the maker has no such option; says the nearest.
+        InputError: if a text can't be read, says what is wanted; or if a dataclass refuses it.
     """
     known = _keywords(maker)
     made: dict[str, Any] = {name: kind for name, kind in known.items() if is_dataclass(kind)}
@@ -63,7 +64,7 @@ def accepted(maker: Callable[..., Any], given: Options, what: str) -> Options:
         known |= of_one
     for name in given:
         if name not in known:
-            raise LookupError(f"{what}: {registry.unknown('options', name, known)}")
+            raise UnknownNameError(f"{what}: {registry.unknown('options', name, known)}")
     found = {
         name: _read(value, known[name], f"{what}: {name}") if isinstance(value, str) else value
         for name, value in given.items()
@@ -92,7 +93,7 @@ def _read(text: str, annotation: object, what: str) -> object:
         except (ValueError, KeyError):
             continue
     wanted = " or ".join(readers) or "nothing that can be typed"
-    raise ValueError(f"{what} is {text!r}; wanted is {wanted}")
+    raise InputError(f"{what} is {text!r}; wanted is {wanted}")
 
 
 def _readers(annotation: object) -> dict[str, Reader]:

@@ -13,6 +13,7 @@ from jaxtyping import UInt8
 from harness.distances import DISTANCES, Distance, Distances, ManyRows
 from harness.distances import Rows as Rows
 from harness.distances import Vectors as Vectors
+from harness.errors import InputError, InputTypeError
 
 Patches = UInt8[np.ndarray, "n height width"]
 """Grey patches exactly as the data set stores them: 8 bits, not resized, not normalised."""
@@ -33,10 +34,10 @@ def must_be_data_names(names: object, what: str) -> None:
     """Refuse training data that are no set of names: a text would be taken letter by letter.
 
     Raises:
-        TypeError: if they are not; `what` begins the message.
+        InputTypeError: if they are not; `what` begins the message.
     """
     if not isinstance(names, frozenset) or not all(map(is_text, names)):
-        raise TypeError(
+        raise InputTypeError(
             f"{what} is {names!r:.80}; a frozenset of data names is wanted, as"
             ' frozenset({"phototour/liberty"}), empty where nothing was trained, or None where'
             " nobody knows"
@@ -89,7 +90,7 @@ class Descriptor:
     """One entry of the zoo: how patches become vectors, and how vectors are compared.
 
     Raises:
-        TypeError, ValueError: if a field is not of its type, or can't be what it should be.
+        InputTypeError, InputError: if a field is not of its type, or can't be what it should be.
     """
 
     name: str
@@ -115,25 +116,25 @@ class Descriptor:
         wrong = f"descriptor {self.name!r:.60}:"
         for field_, wanted in (("name", "a name"), ("licence", "a text"), ("provider", "a text")):
             if not is_text(getattr(self, field_)):
-                raise ValueError(f"{wrong} {field_} is {getattr(self, field_)!r:.60}; not {wanted}")
+                raise InputError(f"{wrong} {field_} is {getattr(self, field_)!r:.60}; not {wanted}")
         if self.distance not in DISTANCES.values():
             known = ", ".join(DISTANCES)
-            raise ValueError(f"{wrong} distance is {self.distance!r:.60}, none of {known}")
+            raise InputError(f"{wrong} distance is {self.distance!r:.60}, none of {known}")
         if not isinstance(self.dim, int) or isinstance(self.dim, bool) or self.dim < 1:
-            raise ValueError(f"{wrong} dim is {self.dim!r:.60}; an integer above 0 is wanted")
+            raise InputError(f"{wrong} dim is {self.dim!r:.60}; an integer above 0 is wanted")
         if self.trained_on is not None:
             must_be_data_names(self.trained_on, f"{wrong} trained_on")
         if self.weights is not None and not (
             isinstance(self.weights, str) and re.fullmatch(SHA256, self.weights)
         ):
-            raise ValueError(
+            raise InputError(
                 f"{wrong} weights is {self.weights!r:.80}; a sha256 is wanted: 64 hexadecimal"
                 " digits, or None"
             )
         if not isinstance(self.code, str):
-            raise TypeError(f"{wrong} code is {self.code!r:.60}; a text is wanted")
+            raise InputTypeError(f"{wrong} code is {self.code!r:.60}; a text is wanted")
         if not isinstance(self.libraries, tuple) or not all(map(is_text, self.libraries)):
-            raise TypeError(
+            raise InputTypeError(
                 f"{wrong} libraries is {self.libraries!r:.60}; a tuple of the names of"
                 ' distributions is wanted, as ("numpy",)'
             )
@@ -167,7 +168,7 @@ class Quantity:
     def __post_init__(self) -> None:
         """Refuse what no table can show."""
         if not 0 <= self.decimals <= DIGITS:
-            raise ValueError(f"decimals is {self.decimals}; 0 to {DIGITS} are wanted")
+            raise InputError(f"decimals is {self.decimals}; 0 to {DIGITS} are wanted")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from jaxtyping import Float32, UInt8
 
 from harness.data import copies
 from harness.distances import DISTANCES, HAMMING, L2, Distance
+from harness.errors import FileMissingError, InputError
 from harness.files import atomic, folders, texts
 from harness.row_counters import columns_that_count
 from harness.types import Block, Descriptor, Vectors, is_text
@@ -55,19 +56,19 @@ class VectorFolder:
         """The vectors of one block, in its order.
 
         Raises:
-            FileNotFoundError: if the folder has no file for the block.
-            ValueError: if the file has not a finite number (0 or 1, for bits) in every cell, or
+            FileMissingError: if the folder has no file for the block.
+            InputError: if the file has not a finite number (0 or 1, for bits) in every cell, or
                 not a row for each patch; names the file, and the line where there is one.
         """
         file = self.file(block.name)
         if not file.is_file():
-            raise FileNotFoundError(
+            raise FileMissingError(
                 f"{self.name} has no vectors for {block.name}: no file {file}; a file is wanted for"
                 " each block of the data set, so describe these patches too"
             )
         numbers = _numbers(file, self.dim, bits=self.distance is HAMMING)
         if len(numbers) != block.size:
-            raise ValueError(
+            raise InputError(
                 f"{file} has {len(numbers)} rows, but {block.name} has {block.size} patches and"
                 f" each wants one: {_why_rows_differ(numbers, block.size)}"
             )
@@ -80,7 +81,7 @@ class VectorFolder:
             blocks: by the name of each block, what `read` gave for it.
 
         Raises:
-            ValueError: if there is such a column; names it, and a file.
+            InputError: if there is such a column; names it, and a file.
         """
         bits = self.distance is HAMMING
         parts = (
@@ -89,7 +90,7 @@ class VectorFolder:
         )
         if found := columns_that_count(parts):
             largest = max(blocks, key=lambda name: len(blocks[name]))
-            raise ValueError(
+            raise InputError(
                 f"{self.file(largest)}: column {found[0] + 1} is the number of the row (shifted or"
                 f" scaled), as in all {len(blocks)} files that were read. An index is no part of a"
                 f" vector: write the files without it; {PLAIN}"
@@ -100,11 +101,11 @@ def open_folder(root: Path) -> VectorFolder:
     """The model that a folder of CSV files holds; reads `descriptor.json` and hashes every file.
 
     Raises:
-        ValueError: if there is no CSV file, or `descriptor.json` is not understood.
+        InputError: if there is no CSV file, or `descriptor.json` is not understood.
     """
     files = [file for file in folders.files(root) if file.suffix == ".csv"]
     if not files:
-        raise ValueError(
+        raise InputError(
             f"no CSV file in {root}; the official form is {root / '<sequence>' / '<strip>.csv'}"
         )
     about = _about(root / ABOUT)
@@ -133,23 +134,23 @@ def write(
         dim: bits to write where they do not fill the last byte; None writes every bit.
 
     Raises:
-        ValueError: if the form can't hold the vectors: one column, another dtype, or not finite.
+        InputError: if the form can't hold the vectors: one column, another dtype, or not finite.
     """
     if vectors.dtype != distance.dtype:
-        raise ValueError(
+        raise InputError(
             f"{block}: {vectors.dtype} vectors to be written, but {distance.name} distance"
             f" takes {np.dtype(distance.dtype).name}"
         )
     table = np.unpackbits(vectors, axis=1, count=dim) if distance is HAMMING else vectors
     if table.shape[1] == 1:
-        raise ValueError(
+        raise InputError(
             f"{block}: vectors of one number can't be written, because readers of the official form"
             " take a single column for a wrong delimiter; a second, constant number changes no"
             " distance"
         )
     if not np.isfinite(table).all():
         bad = int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])
-        raise ValueError(f"{block}: vector {bad} is not finite and can't be written")
+        raise InputError(f"{block}: vector {bad} is not finite and can't be written")
     file = root / f"{block}.csv"
     with atomic.writing(file) as stream:
         stream.write(_text_of_bits(table) if distance is HAMMING else _text_of_floats(table))
@@ -178,17 +179,17 @@ def _about(file: Path) -> dict[str, Any]:
     }
     about = texts.read_json(file)
     if not isinstance(about, dict):
-        raise ValueError(f"{file} holds {about!r:.60}; an object of {', '.join(wanted)} is wanted")
+        raise InputError(f"{file} holds {about!r:.60}; an object of {', '.join(wanted)} is wanted")
     for key, value in about.items():
         if key not in wanted:
-            raise ValueError(f"{file}: unknown key {key!r}; known: {', '.join(wanted)}")
+            raise InputError(f"{file}: unknown key {key!r}; known: {', '.join(wanted)}")
         if key == "trained_on":
             names = [] if value is None else value
             good = isinstance(names, list) and all(map(is_text, names))
         else:
             good = is_text(value)
         if not good or (key == "distance" and value not in DISTANCES):
-            raise ValueError(f"{file}: {key} is {value!r:.80}; wanted is {wanted[key]}")
+            raise InputError(f"{file}: {key} is {value!r:.80}; wanted is {wanted[key]}")
     return about
 
 
@@ -196,7 +197,7 @@ def _dim(files: Iterable[Path], root: Path) -> int:
     for file in files:
         if file.stat().st_size:  # a block without patches has an empty file
             return _columns(file)[1]
-    raise ValueError(f"every CSV file in {root} is empty")
+    raise InputError(f"every CSV file in {root} is empty")
 
 
 def _sha256(files: Iterable[Path], root: Path) -> str:
@@ -214,7 +215,7 @@ def _columns(file: Path) -> tuple[str, int]:
     delimiter = ";" if ";" in first else ","
     columns = first.count(delimiter) + 1
     if columns == 1:
-        raise ValueError(
+        raise InputError(
             f'{file} has one column: its cells must be divided by "," or ";"'
             " (and vectors of a single number are refused, as the official tools refuse them)"
         )
@@ -228,7 +229,7 @@ def _numbers(file: Path, dim: int, *, bits: bool) -> Float32[np.ndarray, "n dim"
         return np.empty((0, dim), np.float32)
     delimiter, columns = _columns(file)
     if columns != dim:
-        raise ValueError(
+        raise InputError(
             f"{file} has {columns} columns where the folder's first file has {dim}:"
             " the files of one descriptor have equally many"
         )
@@ -244,11 +245,11 @@ def _numbers(file: Path, dim: int, *, bits: bool) -> Float32[np.ndarray, "n dim"
                 low_memory=False,
             )
     except ValueError as error:
-        raise ValueError(f"{file}: {_first_fault(file, delimiter, dim, bits) or error}") from error
+        raise InputError(f"{file}: {_first_fault(file, delimiter, dim, bits) or error}") from error
     with file.open("rb") as stream:
         stream.seek(-1, 2)
         if stream.read() not in (b"\n", b"\r"):
-            raise ValueError(f"{file}: {texts.CUT}; write it again from these patches")
+            raise InputError(f"{file}: {texts.CUT}; write it again from these patches")
     numbers = np.ascontiguousarray(table.to_numpy())
     good = (numbers == 0) | (numbers == 1) if bits else np.isfinite(numbers)
     if not good.all():
@@ -257,7 +258,7 @@ def _numbers(file: Path, dim: int, *, bits: bool) -> Float32[np.ndarray, "n dim"
         steps = np.diff(numbers[:, odd], axis=0)
         if bits and len(steps) > 1 and (counts := (steps == steps[0]).all(axis=0)).any():
             fault = f"{fault}: column {odd[counts][0] + 1} counts the rows; {PLAIN}"
-        raise ValueError(f"{file}: {fault}")
+        raise InputError(f"{file}: {fault}")
     return numbers
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.errors import InputError
 from harness.files import texts
 
 log = logging.getLogger(__name__)
@@ -23,19 +24,19 @@ def granted(file: Path, *forms: str) -> tuple[str, dict[str, Any]]:
             `_ . + -`, so that no name leads out of a folder.
 
     Raises:
-        ValueError: if it gives no name, or one that is of none of the forms.
+        InputError: if it gives no name, or one that is of none of the forms.
     """
     try:
         about = texts.read_json(file)
         name = about["name"]
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(
+        raise InputError(
             f"{file} does not say what set this is ({error!r}): it should be what the builder"
             ' wrote, {"name": ...}; move it away to name the set by its folder'
         ) from error
     wanted = "|".join(re.escape(form).replace("NAME", r"[\w.+-]+") for form in forms)
     if not (isinstance(name, str) and re.fullmatch(wanted, name, re.ASCII)):
-        raise ValueError(
+        raise InputError(
             f"{file} names the set {name!r}; {' or '.join(forms)} is wanted (NAME: letters, digits"
             " and any of _ . + -): correct it, or move it away to name the set by its folder"
         )

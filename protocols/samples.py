@@ -11,6 +11,7 @@ from jaxtyping import UInt8
 
 from harness import cache as caches
 from harness.cache import fingerprint
+from harness.errors import ComputeError
 from protocols.imaging.grey import read_grey
 
 log = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ def kept(
         contents: the hash of what a folder holds, which may be missing or damaged.
 
     Raises:
-        RuntimeError: if this machine makes another set than it should; says what to report.
+        ComputeError: if this machine makes another set than it should; says what to report.
     """
 
     def made(folder: Path) -> None:
@@ -55,11 +56,11 @@ def photograph(file: str, sample_name: str) -> UInt8[np.ndarray, "height width"]
     """One of scikit-image's photographs in grey.
 
     Raises:
-        RuntimeError: if it is not installed; names the sample that is made from it.
+        ComputeError: if it is not installed; names the sample that is made from it.
     """
     path = Path(str(resources.files("skimage") / "data" / file))
     if not path.is_file():
-        raise RuntimeError(
+        raise ComputeError(
             f"scikit-image {metadata.version('scikit-image')} comes without {file}, which"
             f" {sample_name} is made from: install 0.26"
         )
@@ -69,7 +70,7 @@ def photograph(file: str, sample_name: str) -> UInt8[np.ndarray, "height width"]
 def _verify(found: str, version: int, sha256: str) -> None:
     if found != sha256:
         libraries = [f"{name} {metadata.version(name)}" for name in ("numpy", "scikit-image")]
-        raise RuntimeError(
+        raise ComputeError(
             f"the sample made here has sha256 {found}, that of version {version} is {sha256}:"
             " scores on it would not compare. Report this line: "
             + ", ".join([*libraries, platform.machine(), platform.platform()])

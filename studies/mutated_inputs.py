@@ -31,13 +31,14 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from harness.errors import HarnessError
 from harness.files import folders
 from studies.foreign_files import READERS, Reader
 
 SECONDS = 15  # that one input may take
 PATIENCE = 4  # times as long without a word, and a process is ended: no alarm has reached it
 MEMORY = 3 * 10**9  # bytes that a process may take for its inputs
-MENDABLE = (ValueError, OSError, LookupError, TypeError, RuntimeError)
+CLEAN = (HarnessError, OSError)
 READ, REFUSED, UNCLEAN = "read", "refused", "unclean"
 
 
@@ -208,7 +209,7 @@ def _try(reader: Reader, seed: int, folder: Path, files: Sequence[Path], seconds
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             reader.read(folder)
-    except MENDABLE as error:
+    except CLEAN as error:
         why = _unclear(error, folder, files)
         outcome = UNCLEAN if why else REFUSED
     except BaseException as error:  # the alarm, too

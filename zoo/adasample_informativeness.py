@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import nn
 
+from harness.errors import InputError
 from zoo.adasample import CROSSED, PAIRED, Distance
 
 
@@ -32,11 +33,11 @@ class Informativeness:
         """Pearson's, of the two kinds of probabilities, over all candidates of all classes.
 
         Raises:
-            ValueError: if one kind does not vary: no class has two candidates, or none a gradient.
+            InputError: if one kind does not vary: no class has two candidates, or none a gradient.
         """
         both = torch.stack([x.flatten() for x in self.induced]).double()
         if both.shape[1] < 2 or (both.std(dim=1) == 0).any():
-            raise ValueError(
+            raise InputError(
                 f"the probabilities of {both.shape[1]} candidates don't vary: a correlation is"
                 " undefined; give classes of three patches or more, and a margin that is not kept"
             )

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, V
 
 from harness import registry
 from harness.distances import DISTANCES
+from harness.errors import FileMissingError, InputError
 from harness.files import atomic
 from zoo.training.recipe import Part
 
@@ -16,7 +17,7 @@ Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 
 def _known_distance(name: str) -> str:
     if name not in DISTANCES:
-        raise ValueError(registry.unknown("distances", name, DISTANCES))
+        raise InputError(registry.unknown("distances", name, DISTANCES))
     return name
 
 
@@ -76,16 +77,16 @@ def read(file: Path) -> Card:
     """The card in a file.
 
     Raises:
-        FileNotFoundError: if there is none.
-        ValueError: if it is no card; names what is wrong.
+        FileMissingError: if there is none.
+        InputError: if it is no card; names what is wrong.
     """
     if not file.is_file():
-        raise FileNotFoundError(f"there is no model card {file}")
+        raise FileMissingError(f"there is no model card {file}")
     try:
         return Card.model_validate_json(file.read_bytes())
     except ValidationError as error:
         told = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise ValueError(f"{file} is no model card: {told}") from error
+        raise InputError(f"{file} is no model card: {told}") from error
 
 
 def write(file: Path, card: Card) -> None:

@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from harness.errors import InputError
 from harness.types import Patches
 from zoo.doap_batches import sequences, two_sequences, whole_groups
 from zoo.doap_mining import Mined, mine
@@ -157,12 +158,12 @@ def average_precision(
         ignored: pairs, query by row, that are neither match nor distractor.
 
     Raises:
-        ValueError: if no patch has a match.
+        InputError: if no patch has a match.
     """
     _, number, size = torch.unique(point, return_inverse=True, return_counts=True)
     query = (size[number] > 1).nonzero().flatten()
     if not len(query):
-        raise ValueError(
+        raise InputError(
             f"no two of {len(point)} patches show the same point: average precision is undefined"
         )
     counts = Histograms.apply(wide(vectors), point, ignored, query, bins)  # type: ignore[no-untyped-call]
@@ -195,11 +196,11 @@ class Listwise(Method):
             share: of the patches.
 
         Raises:
-            ValueError: if batches are to be of few images and of two sequences.
+            InputError: if batches are to be of few images and of two sequences.
         """
         super().__init__()
         if images is not None and distractors == "mined":
-            raise ValueError("batches with mined labels are of two sequences: leave images out")
+            raise InputError("batches with mined labels are of two sequences: leave images out")
         self.patches, self.in_turn, self.distractors = patches, in_turn, distractors
         self.images, self.share = images, share
         self.sequence: Int[torch.Tensor, " points"] | None = None

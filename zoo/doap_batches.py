@@ -5,6 +5,7 @@ from jaxtyping import Int
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from harness.errors import InputError
 from zoo.training import pairs as matching
 from zoo.training.groups import Groups
 from zoo.training.method import Batch, Sampler
@@ -33,12 +34,12 @@ def whole_groups(
         share: of the patches.
 
     Raises:
-        ValueError: if the training set has fewer patches or images, a point more patches, or one
+        InputError: if the training set has fewer patches or images, a point more patches, or one
             only one.
     """
     _check(groups, patches)
     if patches > len(groups.order):
-        raise ValueError(
+        raise InputError(
             f"a batch is to have {patches} patches, but the training set has {len(groups.order)}:"
             " ask for fewer (--set method.patches=...), or give more data"
         )
@@ -69,7 +70,7 @@ def two_sequences(groups: Groups, patches: int, seed: int) -> Sampler:
         seed: with the step, decides all.
 
     Raises:
-        ValueError: if there is one sequence, or one with too few points.
+        InputError: if there is one sequence, or one with too few points.
     """
     _check(groups, patches)
     each = patches // (2 * int(groups.size.max()))
@@ -78,7 +79,7 @@ def two_sequences(groups: Groups, patches: int, seed: int) -> Sampler:
     members = [np.flatnonzero(sequence == i) for i in range(count)]
     fewest = min(members, key=len)
     if count < 2 or not 1 <= each <= len(fewest):
-        raise ValueError(
+        raise InputError(
             f"a batch of {patches} patches is to have {each} points of each of two sequences, but"
             f" the training set has {count} of them, the least with {len(fewest)} points (row"
             f" {groups.rows(fewest[0])[0]} shows one): ask for other batches (--set"
@@ -114,7 +115,7 @@ def _check(groups: Groups, patches: int) -> None:
     matching.check(groups, 1)
     largest = int(groups.size.argmax())
     if groups.size[largest] > patches:
-        raise ValueError(
+        raise InputError(
             f"a batch is to have {patches} patches, but one point has {groups.size[largest]} (row"
             f" {groups.rows(largest)[0]} is of it), and all patches of a point go together: ask for"
             " larger batches (--set method.patches=...)"

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int, UInt8
 from torch.nn import functional
 
 from harness.distances import HAMMING
+from harness.errors import InputError
 from zoo import backbones, trained
 from zoo import card as cards
 from zoo.backbones import Network, resize, unit
@@ -49,7 +50,7 @@ def progressive(
         share: of the random points.
 
     Raises:
-        ValueError: if there are too few points or images, or points without a pair.
+        InputError: if there are too few points or images, or points without a pair.
     """
     matching.check(groups, in_order + at_random)
     order = np.random.default_rng([seed, matching.EPOCH]).permutation(len(groups))
@@ -230,11 +231,11 @@ class CentralSurround(Network):
         """Give both towers the trained weights, the second the mean image of central halves.
 
         Raises:
-            ValueError: if there are none to start from: the first tower would stay random.
-            FileNotFoundError: if they, or their card, are not there.
+            InputError: if there are none to start from: the first tower would stay random.
+            FileMissingError: if they, or their card, are not there.
         """
         if not self.start:
-            raise ValueError(
+            raise InputError(
                 "the central-surround network starts from a trained L2-Net: train recipe l2net,"
                 " then --set network.start=FILE with its weights"
             )

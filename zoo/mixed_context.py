@@ -15,6 +15,7 @@ from jaxtyping import Float, Int, UInt8
 from torch import nn
 from torch.nn import functional
 
+from harness.errors import InputError
 from zoo import backbones
 from zoo.backbones import BatchNorm, Network
 from zoo.training import pairs as matching
@@ -141,7 +142,7 @@ class MixedContext(Method):
         """
         super().__init__()
         if loss == "sse" and math.isinf(delta):
-            raise ValueError("of infinite delta nothing is left of the SSE loss; take the log loss")
+            raise InputError("of infinite delta nothing is left of the SSE loss; take the log loss")
         self.pairs, self.gamma, self.alpha, self.delta = pairs, gamma, alpha, delta
         self.loss: Literal["log", "sse"] = loss
         self.negatives, self.context = negatives, context

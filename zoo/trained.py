@@ -11,7 +11,7 @@ from torch import nn
 
 from harness.code import code_sha256
 from harness.distances import DISTANCES
-from harness.errors import one_line
+from harness.errors import FileMissingError, InputError, one_line
 from harness.types import Descriptor, Patches, Vectors
 from zoo.backbones import Deployed, Network
 from zoo.card import Card
@@ -22,7 +22,7 @@ def pack(network: nn.Module) -> bytes:
     """The weights of a network in float16, as a safetensors file; averages stay in float32.
 
     Raises:
-        ValueError: if a number is not finite there.
+        InputError: if a number is not finite there.
     """
     tensors = {}
     trained = {name for name, _ in network.named_parameters()}
@@ -30,7 +30,7 @@ def pack(network: nn.Module) -> bytes:
         value = value.detach().cpu().contiguous()
         tensors[name] = value.half() if name in trained else value
         if not tensors[name].isfinite().all():
-            raise ValueError(f"{name} holds numbers up to {value.abs().max():g}: not for float16")
+            raise InputError(f"{name} holds numbers up to {value.abs().max():g}: not for float16")
     return safetensors.torch.save(tensors)
 
 
@@ -38,15 +38,15 @@ def load(weights: Path, card: Card) -> Network:
     """The network of a card, with its weights in float32.
 
     Raises:
-        FileNotFoundError: if there is no file of weights.
-        ValueError: if it is not the card's, or not of the card's network.
+        FileMissingError: if there is no file of weights.
+        InputError: if it is not the card's, or not of the card's network.
     """
     if not weights.is_file():
-        raise FileNotFoundError(f"there is no file of weights {weights}")
+        raise FileMissingError(f"there is no file of weights {weights}")
     contents = weights.read_bytes()
     sha256 = hashlib.sha256(contents).hexdigest()
     if sha256 != card.weights:
-        raise ValueError(
+        raise InputError(
             f"{weights} has sha256 {sha256}, but the card of {card.name} is of weights"
             f" {card.weights}: one of the two was changed; take both from one place"
         )
@@ -54,15 +54,15 @@ def load(weights: Path, card: Card) -> Network:
         network: Network = make("network", card.network)
     except UNFIT as error:
         told = reason(error)
-        raise ValueError(f"{weights}: the card of {card.name}: [network] {told}") from error
+        raise InputError(f"{weights}: the card of {card.name}: [network] {told}") from error
     try:
         network.load_state_dict(safetensors.torch.load(contents), strict=True)
     except RuntimeError as error:
         told = one_line(error)
-        raise ValueError(f"{weights} does not fit {card.network.name}: {told}") from error
+        raise InputError(f"{weights} does not fit {card.network.name}: {told}") from error
     declared = (card.distance, card.dim, card.side)
     if declared != (network.distance.name, network.dim, network.side):
-        raise ValueError(
+        raise InputError(
             f"{weights}: the card of {card.name} says distance, dim and side {declared}; its"
             f" network has {(network.distance.name, network.dim, network.side)}"
         )

@@ -10,6 +10,7 @@ import torch
 from harness import cache as caches
 from harness import plugins, progress, registry
 from harness.commands import session
+from harness.errors import InputError, InputTypeError
 from harness.escape import say
 from harness.evaluate import evaluate
 from harness.onnx import check as onnx_check
@@ -46,10 +47,10 @@ def export(
     """
     names = session.model_names(spec)
     if len(names) != 1:
-        raise ValueError(f"one model is exported at a time, not {', '.join(names)}")
+        raise InputError(f"one model is exported at a time, not {', '.join(names)}")
     model = plugins.model(names[0], device="cpu")
     if not isinstance(model, Descriptor):
-        raise TypeError(f"{model.name} is a folder of vectors: it has no network to export")
+        raise InputTypeError(f"{model.name} is a folder of vectors: it has no network to export")
     scored = protocol or given or precision != "fp32"
     asked = session.protocol_names(protocol or "hpatches")
     for_scales = None

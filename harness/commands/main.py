@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from harness import registry, stopping
-from harness.errors import MENDABLE, OutOfMemory
+from harness.errors import FileMissingError, HarnessError, InputError, OutOfMemory, UnknownNameError
 from harness.escape import say, visible
 
 # What is heavy (NumPy, torch, OpenCV, pydantic) is imported by the command that needs it.
@@ -63,6 +63,8 @@ Settings = Annotated[
 ]
 
 
+# A full disk or a file without permission is the user's to correct, whoever meets it.
+OF_THE_USER = (HarnessError, OSError, MemoryError)
 INTERRUPTED = 130  # what typer exits with on KeyboardInterrupt
 
 
@@ -74,7 +76,10 @@ class _OneLine(logging.Formatter):
 
 
 def main() -> None:
-    """Run the command line; errors that a user can mend are one line on stderr and exit 2."""
+    """Run the command line; an error of the user is one line on stderr, and the exit status is 2.
+
+    Any other error is a fault of ours, and shows its traceback.
+    """
     shown = logging.StreamHandler(sys.stderr)
     shown.setFormatter(_OneLine("harness: %(message)s"))
     logging.basicConfig(handlers=[shown], level=logging.INFO)
@@ -82,11 +87,11 @@ def main() -> None:
         try:
             _must_hold_lists_together(sys.argv[1:])
             app()
-        except MENDABLE as error:
-            if os.environ.get("HARNESS_DEBUG"):
-                raise
+        except Exception as error:
             if stopping.asked():  # a library makes its own error of an interrupt
                 _end_stopped()
+            if os.environ.get("HARNESS_DEBUG") or not isinstance(error, OF_THE_USER):
+                raise
             print(f"harness: {visible(_message(error))}", file=sys.stderr)
             sys.exit(2)
         except SystemExit as stop:
@@ -366,7 +371,7 @@ def data_path(name: Annotated[str, typer.Argument(help="A set, or a family of se
 
     place = datasets.path(name)
     if place is None:
-        raise FileNotFoundError(
+        raise FileMissingError(
             f"{name} is not here, or not whole: harness data fetch {name} gets it, or says what it"
             " lacks"
         )
@@ -395,7 +400,7 @@ def weights_fetch(
     known = published_weights.known()
     for name in names:
         if name not in known:
-            raise LookupError(registry.unknown("weights", name, known))
+            raise UnknownNameError(registry.unknown("weights", name, known))
         with download.bar(name) as progress:
             published_weights.fetch(known[name], progress=progress)
         say(f"{name} is here now")
@@ -415,11 +420,11 @@ def _names(option: str, text: str) -> list[str]:
     """The names of a list with commas.
 
     Raises:
-        ValueError: if one is empty.
+        InputError: if one is empty.
     """
     names = [name.strip() for name in text.split(",")]
     if not all(names):
-        raise ValueError(f"{option} is {text!r}: a name is missing")
+        raise InputError(f"{option} is {text!r}: a name is missing")
     return names
 
 
@@ -427,13 +432,13 @@ def _must_hold_lists_together(arguments: Sequence[str]) -> None:
     """Refuse "a, b", which the shell hands on as two arguments.
 
     Raises:
-        ValueError: if there is such a list; says how to write it.
+        InputError: if there is such a list; says how to write it.
     """
     for first, second in pairwise(arguments):
         is_option = first.startswith("-") and "=" not in first
         is_list = first.endswith(",") or (second.startswith(",") and not is_option)
         if is_list and not second.startswith("-"):
-            raise ValueError(
+            raise InputError(
                 f"{first!r} and {second!r} are two arguments: write a list without blanks, as in"
                 f" {first.removesuffix(',')},{second.removeprefix(',') or 'NAME'}"
             )

@@ -19,6 +19,7 @@ from rich.markdown import Markdown
 from harness import cache as caches
 from harness import contracts, errors, plugins, progress, registry
 from harness.data.weights import NotHere
+from harness.errors import InputError, InputTypeError, SystemRefusedError, UnknownNameError
 from harness.escape import say, visible
 from harness.evaluate import BATCH, Model, describe, export_vectors
 from harness.evaluate import evaluate as run
@@ -82,7 +83,7 @@ def evaluate(
         _show(records)
     if lost:
         file, why = next(iter(lost.items()))
-        raise OSError(
+        raise SystemRefusedError(
             f"{len(lost)} of {len(records)} records can't be kept, the first of them {file}"
             f" ({why.strerror or why}): make room or choose another --results, and evaluate again;"
             " vectors that are in the cache are not described again"
@@ -125,7 +126,7 @@ def show(
     maker = registry.load("pictures", name)
     wanted = positional(maker)
     if len(of) != len(wanted):
-        raise ValueError(
+        raise InputError(
             f"a picture {name} is of {' '.join(wanted).upper()}, not of {' '.join(of)!r}"
         )
     atomic.must_be_writable(out.parent if out else Path(), "the picture can't be written")
@@ -151,11 +152,11 @@ def show(
 def check(models: Sequence[str], protocol: str | None, given: Options, device: str) -> bool:
     """Print which laws descriptors and protocols keep; whether they keep all."""
     if not models and not protocol:
-        raise ValueError("nothing to check: give --model or --protocol")
+        raise InputError("nothing to check: give --model or --protocol")
     kept = []
     for model in _loaded(models, device):
         if not isinstance(model, Descriptor):
-            raise TypeError(f"{model.name} is a folder of vectors: it has no code to check")
+            raise InputTypeError(f"{model.name} is a folder of vectors: it has no code to check")
         kept.append(_told(model.name, contracts.check_descriptor(model)))
     for one in make_protocols(protocol_names(protocol), given) if protocol else ():
         kept.append(_told(f"{one.name} on {one.dataset.name}", contracts.check_protocol(one)))
@@ -207,18 +208,18 @@ def protocol_names(name: str) -> list[str]:
     """The protocol of this name, or all below it: "hpatches" stands for its three tasks.
 
     Raises:
-        LookupError: if there is none; says the nearest name.
-        ValueError: if these are several names.
+        UnknownNameError: if there is none; says the nearest name.
+        InputError: if these are several names.
     """
     if "," in name:
-        raise ValueError(f"--protocol takes one name, not {name!r}: give each in a run of its own")
+        raise InputError(f"--protocol takes one name, not {name!r}: give each in a run of its own")
     known = registry.names("protocols")
     below = [one for one in known if one.startswith(f"{name}/")]
     if name in known:
         return [name]
     if not below:
         families = {one.partition("/")[0] for one in known}
-        raise LookupError(registry.unknown("protocols", name, {*known, *families}))
+        raise UnknownNameError(registry.unknown("protocols", name, {*known, *families}))
     return below
 
 
@@ -255,7 +256,7 @@ def _specs(models: Sequence[str]) -> list[str]:
 def _one_model(rule: str, models: Sequence[str], device: str) -> Model:
     specs = _specs(models)
     if len(specs) != 1:
-        raise ValueError(f"{rule}, not of {', '.join(specs)}")
+        raise InputError(f"{rule}, not of {', '.join(specs)}")
     return plugins.model(specs[0], device=device)
 
 
@@ -264,7 +265,7 @@ def _loaded(models: Sequence[str], device: str) -> list[Model]:
     found: dict[str, tuple[str, Model]] = {}
     for spec, model in (pair for one in models for pair in _named(one.strip(), device)):
         if model.name in found:
-            raise ValueError(
+            raise InputError(
                 f"two models are called {model.name}: {found[model.name][0]} and {spec};"
                 " leave one out, or give it another name"
             )

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Literal
 from unicodedata import category
 
+from harness.errors import FileInTheWayError, InputError
 from harness.files import atomic
 from harness.files.folders import is_left_behind
 
@@ -41,7 +42,7 @@ class Limits:
     free: int = 1 << 26
 
 
-class Refused(ValueError):
+class Refused(InputError):
     """The archive is damaged, or holds what it must not."""
 
 
@@ -69,10 +70,10 @@ def unpack(file: Path, folder: Path, *, limits: Limits = Limits()) -> dict[str, 
     Raises:
         Refused: if the file is no such archive, is damaged, cut off or encrypted, grows beyond the
             limits, or holds a link, a device, or a name that leads out of the folder.
-        FileExistsError: if the folder is there.
+        FileInTheWayError: if the folder is there.
     """
     if folder.exists():
-        raise FileExistsError(f"{folder} is there already: {file.name} was not unpacked")
+        raise FileInTheWayError(f"{folder} is there already: {file.name} was not unpacked")
     found = kind(file)
     if found is None:
         raise Refused("it is neither a zip, nor a tar, nor a tar.gz archive")

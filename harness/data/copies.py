@@ -6,6 +6,8 @@ import urllib.parse
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from harness.errors import InputError
+
 PIECE = 1 << 18  # bytes read at a time
 HEAD = 512  # bytes that tell a web page or a Git LFS pointer from data
 PAGE = "it is a web page, not the file"
@@ -26,7 +28,7 @@ class Copy:
         return PurePosixPath(urllib.parse.unquote(urllib.parse.urlsplit(self.url).path)).name
 
 
-class Refused(ValueError):
+class Refused(InputError):
     """What came is not the file that was asked for; it is not kept."""
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from harness import registry
 from harness.data import archive
 from harness.data.copies import Copy, digest
+from harness.errors import FileMissingError, InputError, UnknownNameError
 from harness.files import folders, home, texts
 
 LIST = ".harness.json"  # in the folder of a set: where it comes from, and its files
@@ -118,7 +119,7 @@ def known() -> dict[str, Source]:
             continue
         for row in listed:
             if rows.setdefault(row.name, row) != row:
-                raise LookupError(
+                raise UnknownNameError(
                     f"the data set {row.name!r} is listed twice, with different rows; the second"
                     f" is of {registry.source('datasets', table)}: uninstall one package"
                 )
@@ -131,7 +132,7 @@ def named(name: str) -> list[Source]:
     found = [row for key, row in sorted(rows.items()) if key == name or key.startswith(f"{name}/")]
     if not found:
         families = {key.rpartition("/")[0] for key in rows} - {""}
-        raise LookupError(registry.unknown("datasets", name, {*rows, *families}))
+        raise UnknownNameError(registry.unknown("datasets", name, {*rows, *families}))
     return found
 
 
@@ -139,7 +140,9 @@ def one(name: str) -> Source:
     """The set of this name; an error where several sets are below it."""
     rows = named(name)
     if len(rows) > 1:
-        raise LookupError(f"{name} is several data sets: {', '.join(row.name for row in rows)}")
+        raise UnknownNameError(
+            f"{name} is several data sets: {', '.join(row.name for row in rows)}"
+        )
     return rows[0]
 
 
@@ -153,7 +156,7 @@ def path(name: str) -> Path | None:
     """The folder of a set, or of the sets below a name; None if none of them is here as needed.
 
     Raises:
-        LookupError: if there is no set of this name; says the nearest.
+        UnknownNameError: if there is no set of this name; says the nearest.
     """
     here = any(row.state == HERE for row in named(name))
     return root().joinpath(*name.split("/")) if here else None
@@ -165,20 +168,20 @@ def verify(name: str) -> Differences:
     Sizes are compared with the published ones, too, where such are known.
 
     Raises:
-        FileNotFoundError: if the set is not here, or there is no list because it was put there by
+        FileMissingError: if the set is not here, or there is no list because it was put there by
             hand; says whether the published sizes are met.
-        ValueError: if the list is damaged.
+        InputError: if the list is damaged.
     """
     row = one(name)
     place = row.place
     if not place.is_dir():
-        raise FileNotFoundError(f"{name} is not here: harness data fetch {name}")
+        raise FileMissingError(f"{name} is not here: harness data fetch {name}")
     unlike = tuple(row.differences(place).values())
     try:
         wanted = _listed(place)
     except FileNotFoundError as error:
         sizes = "; ".join(unlike) or "numbers and sizes of files are the published ones"
-        raise FileNotFoundError(f"{error}; {sizes}" if row.sizes else str(error)) from error
+        raise FileMissingError(f"{error}; {sizes}" if row.sizes else str(error)) from error
     found = {
         file.relative_to(place).as_posix(): file for file in folders.files(place, dead_links=True)
     }
@@ -230,12 +233,12 @@ def _listed(place: Path) -> dict[str, str]:
             if not any(map(folders.is_left_behind, str(name).split("/")))
         }
     except FileNotFoundError as error:
-        raise FileNotFoundError(
+        raise FileMissingError(
             f"{place} has no list of its files ({LIST}), so it was not put there by"
             " `harness data fetch`: move it away and fetch it to have it checked"
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
+        raise InputError(
             f"{place / LIST} is damaged ({error}): move the folder away and fetch the set again"
         ) from error
 

@@ -23,6 +23,7 @@ from rich import progress as rich
 from harness.data import web
 from harness.data.copies import HEAD, PAGE, PIECE, Copy, Refused, check, digest, impostor
 from harness.data.web import Answer, Interrupted, Unreachable
+from harness.errors import SystemRefusedError
 from harness.escape import visible
 from harness.files import atomic
 from harness.progress import Bar
@@ -63,8 +64,8 @@ def fetch(
         progress: told of every piece that comes.
 
     Raises:
-        OSError: if no copy can be had; says of each why, or in one sentence that there is no
-            network.
+        SystemRefusedError: if no copy can be had; says of each why, or in one sentence that there is
+            no network.
     """
     troubles: list[tuple[Copy, Exception]] = []
     folder.mkdir(parents=True, exist_ok=True)
@@ -87,12 +88,12 @@ def fetch(
                 log.info("passed over: %s: %s", copy.url, web.fault(error))
     if troubles and all(isinstance(error, Unreachable) for _, error in troubles):
         hosts = dict.fromkeys(urllib.parse.urlsplit(copy.url).netloc for copy, _ in troubles)
-        raise OSError(
+        raise SystemRefusedError(
             f"{what}: there seems to be no network, since {' and '.join(hosts)} can't be reached"
             f" ({troubles[0][1]}); {by_hand}"
         )
     told = "; ".join(f"{copy.url}: {web.fault(error)}" for copy, error in troubles)
-    raise OSError(f"{what}: no mirror gave it: {told or 'none is known'}; {by_hand}")
+    raise SystemRefusedError(f"{what}: no mirror gave it: {told or 'none is known'}; {by_hand}")
 
 
 @contextmanager
@@ -178,7 +179,7 @@ def _expected(answer: Answer, copy: Copy, part: Path, begin: int, total: int | N
     total = total if copy.size is None else copy.size
     free = shutil.disk_usage(part.parent).free
     if total is not None and total - begin > free:
-        raise OSError(
+        raise SystemRefusedError(
             f"{copy.file} needs {_mib(total - begin)} more and {part.parent} has {_mib(free)}"
             " free: make room, or set HARNESS_DATA_HOME to another disk"
         )

@@ -14,6 +14,7 @@ from harness.data import archive, download
 from harness.data.copies import Copy, Refused, check, digest
 from harness.data.datasets import HERE, INCOMPLETE, LIST, Part, Source, one, root
 from harness.data.download import Progress
+from harness.errors import FileInTheWayError, FileMissingError, InputError
 from harness.files import atomic, folders, locks, matlab
 
 WORK = ".fetching"  # in the folder of all sets: downloads that are not finished, and locks
@@ -36,13 +37,14 @@ def fetch(
         progress: told of the bytes of each part.
 
     Raises:
-        LookupError: if there is no set of this name.
-        ValueError, FileNotFoundError: if the user's files are not those of the set, by their hash
+        UnknownNameError: if there is no set of this name.
+        InputError, FileMissingError: if the user's files are not those of the set, by their hash
             or by the published sizes of what is in them.
-        FileNotFoundError: if its folder is there and lacks what is needed; says what, and how to
+        FileMissingError: if its folder is there and lacks what is needed; says what, and how to
             mend it.
-        FileExistsError: if the set is here and the user gives files: they would not be looked at.
-        OSError: if no mirror gives a part; says why of each, and how to bring it by hand.
+        FileInTheWayError: if the set is here and the user gives files: they would not be looked at.
+        SystemRefusedError: if no mirror gives a part; says why of each, and how to bring it by
+            hand.
     """
     row = one(name)
     if _is_here(row, files):
@@ -63,7 +65,7 @@ def fetch(
 def _is_here(row: Source, files: Sequence[Path]) -> bool:
     """Whether a set need not be fetched; an error where it can't be."""
     if row.state == INCOMPLETE:
-        raise FileNotFoundError(
+        raise FileMissingError(
             f"{row.place} is there but lacks {', '.join(row.lacks)}: put that there, or move the"
             f" folder away and run harness data fetch {row.name} again"
         )
@@ -71,7 +73,7 @@ def _is_here(row: Source, files: Sequence[Path]) -> bool:
         for said in row.differences(row.place).values():
             log.warning("%s is not the published %s: %s", row.place, row.name, said)
     if row.state == HERE and files:
-        raise FileExistsError(
+        raise FileInTheWayError(
             f"{row.name} is here already, in {row.place}, and {', '.join(map(str, files))} was not"
             " looked at: move that folder away first to put the set together anew"
         )
@@ -115,7 +117,7 @@ def _put_together(
         shutil.rmtree(work)  # so that the same files are not taken again
         needed = "; ".join(f"{who} needs {', '.join(what)}" for who, what in row.needs.items())
         sources = ", ".join(origin["url"] or origin["file"] for origin in origins)
-        raise ValueError(f"{row.name}: what {sources} gave is another set ({needed})")
+        raise InputError(f"{row.name}: what {sources} gave is another set ({needed})")
     below = "".join(f"{part}/" for part in top.relative_to(unpacked).parts)
     files = {
         name.removeprefix(below): sha256
@@ -159,7 +161,7 @@ def _get(
         try:
             found = accept(file)
         except ValueError as error:
-            raise ValueError(f"{given} can't be taken for {row.name}: {error}") from error
+            raise InputError(f"{given} can't be taken for {row.name}: {error}") from error
     else:
         found, file, copy = download.fetch(
             part.copies, work, accept, what=row.name, by_hand=_by_hand(row), progress=progress
@@ -179,12 +181,12 @@ def _check_sizes(row: Source, unpacked: Path) -> None:
     """Compare numbers and sizes of files with those that are published.
 
     Raises:
-        ValueError: if files that protocols read have others; others are only warned of.
+        InputError: if files that protocols read have others; others are only warned of.
     """
     wrong = row.differences(_top(row, unpacked) or unpacked)
     needed = [said for pattern, said in wrong.items() if row.reads(pattern)]
     if needed:
-        raise ValueError(f"it is not the published set: {'; '.join(needed)}")
+        raise InputError(f"it is not the published set: {'; '.join(needed)}")
     for said in wrong.values():
         log.warning("%s: %s; no protocol reads it", row.name, said)
 
@@ -193,9 +195,7 @@ def _given(row: Source, files: Sequence[Path]) -> dict[Part, Path]:
     """Which of the user's files is which part."""
     for file in files:
         if not file.exists():
-            raise FileNotFoundError(
-                f"no file {file}: --from-file takes what was downloaded by hand"
-            )
+            raise FileMissingError(f"no file {file}: --from-file takes what was downloaded by hand")
     in_folder = len(files) == 1 and files[0].is_dir()
     offered = {file.name: file for file in (folders.entries(files[0]) if in_folder else files)}
     found = {
@@ -208,7 +208,7 @@ def _given(row: Source, files: Sequence[Path]) -> dict[Part, Path]:
         found[row.parts[0]] = offered.popitem()[1]
     if files and (not found or (offered and not in_folder)):
         published = dict.fromkeys(copy.file for part in row.parts for copy in part.copies)
-        raise ValueError(
+        raise InputError(
             f"{row.name}: {', '.join(map(str, files))} is not, or has not, what is wanted:"
             f" {', '.join(published)}"
         )
@@ -230,7 +230,7 @@ def _known(part: Part, file: Path) -> Copy:
                 file, copy.url, digest(file),
             )  # fmt: skip
         return copy
-    raise ValueError(f"{file} is refused: {'; '.join(reasons)}")
+    raise InputError(f"{file} is refused: {'; '.join(reasons)}")
 
 
 def _top(row: Source, unpacked: Path) -> Path | None:

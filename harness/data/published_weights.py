@@ -12,6 +12,7 @@ from harness.data import download, weights
 from harness.data.copies import Copy
 from harness.data.download import Progress
 from harness.data.weights import Weights
+from harness.errors import UnknownNameError
 from harness.files import atomic, home, locks
 
 log = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ def known() -> dict[str, Weights]:
             continue
         for row in listed.values():
             if rows.setdefault(row.name, row) != row:
-                raise LookupError(
+                raise UnknownNameError(
                     f"weights {row.name!r} are listed twice, with different rows;"
                     f" the second is of {registry.source('weights', table)}: uninstall one package"
                 )
@@ -39,7 +40,7 @@ def fetch(row: Weights, *, progress: Progress = lambda done, total: None) -> Pat
     """Download a row into the store from the first mirror that gives the right bytes.
 
     Raises:
-        OSError: if no mirror does; says what each of them gave instead.
+        SystemRefusedError: if no mirror does; says what each of them gave instead.
     """
     folder = home.cache("weights", ".fetching", row.sha256)
     atomic.must_be_writable(folder, "weights can't be kept", home.REMEDY)

@@ -7,6 +7,7 @@ import numpy as np
 
 from harness import registry
 from harness.data import datasets
+from harness.errors import FileMissingError, InputError
 from harness.types import Dataset, Rows
 
 
@@ -17,9 +18,9 @@ def open_set(spec: str) -> Dataset:
         spec: a folder, or a name from `harness data list`.
 
     Raises:
-        LookupError: if it is neither.
-        FileNotFoundError: if a named set is not here, or a file of it is missing.
-        ValueError: if it is in no form that is known, or a file is damaged.
+        UnknownNameError: if it is neither.
+        FileMissingError: if a named set is not here, or a file of it is missing.
+        InputError: if it is in no form that is known, or a file is damaged.
     """
     folder = _folder(spec)
     for form in registry.names("training"):
@@ -27,7 +28,7 @@ def open_set(spec: str) -> Dataset:
         if found is not None:
             return found
     forms = ", ".join(registry.names("training"))
-    raise ValueError(
+    raise InputError(
         f"{folder} holds no training data in a form that is known ({forms}): give the folder of"
         " PhotoTour scenes, of HPatches sequences, ..., or build one by `harness data build`"
     )
@@ -40,13 +41,13 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
     By its name it is one for `photograph`, and held out of all or none.
 
     Raises:
-        ValueError: if one is there twice, or there is none, or one does not name its photographs.
+        InputError: if one is there twice, or there is none, or one does not name its photographs.
     """
     if not parts:
-        raise ValueError("no training data: give --data NAME or --data DIR")
+        raise InputError("no training data: give --data NAME or --data DIR")
     if len({part.sha256 for part in parts}) < len(parts):
         names = ", ".join(part.name for part in parts)
-        raise ValueError(f"one training set is given twice: {names}")
+        raise InputError(f"one training set is given twice: {names}")
     points, images = [], []
     photographs: list[str] = []
     next_point = next_image = 0
@@ -55,7 +56,7 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
         images.append(part.image + next_image)
         count = int(part.image.max()) + 1
         if len(part.photographs) not in (0, count):
-            raise ValueError(
+            raise InputError(
                 f"{part.name} names {len(part.photographs)} photographs of {count} images: its"
                 ' reader has to name one for each, "" where nobody knows, or none'
             )
@@ -89,5 +90,5 @@ def photograph(dataset: Dataset) -> Rows:
 def _folder(spec: str) -> Path:
     folder = Path(spec) if spec and Path(spec).is_dir() else datasets.path(spec)
     if folder is None:
-        raise FileNotFoundError(f"{spec} is not here: harness data fetch {spec}")
+        raise FileMissingError(f"{spec} is not here: harness data fetch {spec}")
     return folder

@@ -9,6 +9,7 @@ import urllib.request
 from typing import Any
 
 from harness.data.copies import Copy, Refused
+from harness.errors import SystemRefusedError
 
 PATIENCE = 30.0  # seconds without a byte before a connection counts as broken
 WEB = ("http", "https")  # urllib would open file, ftp and data, too
@@ -16,11 +17,11 @@ WEB = ("http", "https")  # urllib would open file, ftp and data, too
 Answer = http.client.HTTPResponse | urllib.error.HTTPError
 
 
-class Interrupted(OSError):
+class Interrupted(SystemRefusedError):
     """The connection broke; what came before is kept."""
 
 
-class Unreachable(OSError):
+class Unreachable(SystemRefusedError):
     """No server answers."""
 
 

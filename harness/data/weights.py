@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.data.copies import Copy, Refused, check, digest
+from harness.errors import FileMissingError, InputError
 from harness.files import atomic, home, locks
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Weights:
         return f"get it from{places}\nand run: harness weights add {self.file}"
 
 
-class NotHere(FileNotFoundError):
+class NotHere(FileMissingError):
     """Published weights that are neither in the store nor in the folder HARNESS_WEIGHTS."""
 
 
@@ -59,11 +60,11 @@ def add(file: Path, rows: Iterable[Weights]) -> Weights:
     """Put a downloaded file into the store, and say which of the rows it is.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if its contents are none of the rows', or hold more than tensors.
+        FileMissingError: if there is no such file.
+        InputError: if its contents are none of the rows', or hold more than tensors.
     """
     if not file.is_file():
-        raise FileNotFoundError(f"no file {file}: give the path of a downloaded weights file")
+        raise FileMissingError(f"no file {file}: give the path of a downloaded weights file")
     atomic.must_be_writable(home.cache("weights"), "weights can't be kept", home.REMEDY)
     row = _identify(file, list(rows))
     _store(file, row)
@@ -77,7 +78,7 @@ def path(row: Weights) -> Path:
 
     Raises:
         NotHere: if it is in neither; says where to get it and what to do with it.
-        ValueError: if HARNESS_WEIGHTS holds another file of this name.
+        InputError: if HARNESS_WEIGHTS holds another file of this name.
     """
     if stored := _stored(row):
         return stored
@@ -115,7 +116,7 @@ def tensors(checkpoint: Path) -> Tensors:
     """The tensors of a checkpoint, at its top or under "state_dict"; runs none of its code.
 
     Raises:
-        ValueError: if it can't be read as plain data, or holds something else.
+        InputError: if it can't be read as plain data, or holds something else.
     """
     import safetensors.torch
     import torch
@@ -127,18 +128,18 @@ def tensors(checkpoint: Path) -> Tensors:
             return safetensors.torch.load_file(checkpoint)
         loaded = torch.load(checkpoint, map_location="cpu", weights_only=True)
     except Exception as error:  # of many types, by the way in which the file is broken
-        raise ValueError(
+        raise InputError(
             f"{checkpoint} can't be read as plain tensors: {_reason(error)}."
             " Code inside a checkpoint is never run; ask for a file with a state dict only"
         ) from error
     found = loaded.get("state_dict", loaded) if isinstance(loaded, Mapping) else loaded
     if not isinstance(found, Mapping) or not found:
         held = "nothing" if found == {} else f"one value of type {type(found).__name__}"
-        raise ValueError(f"{checkpoint} holds {held}; {_WANTED}")
+        raise InputError(f"{checkpoint} holds {held}; {_WANTED}")
     other = {key: value for key, value in found.items() if not isinstance(value, torch.Tensor)}
     if other:
         kinds = ", ".join(f"{key!r}: {type(value).__name__}" for key, value in other.items())
-        raise ValueError(f"{checkpoint} holds more than tensors ({kinds}); {_WANTED}")
+        raise InputError(f"{checkpoint} holds more than tensors ({kinds}); {_WANTED}")
     # Cloned: safetensors refuses tensors that share memory.
     return {str(key): value.detach().contiguous().clone() for key, value in found.items()}
 
@@ -191,7 +192,7 @@ def _identify(file: Path, rows: list[Weights]) -> Weights:
         reason = str(error)
     files = ", ".join(sorted({row.file for row in rows})) or "none"
     wanted = namesake.by_hand if namesake else f"known files: {files}"
-    raise ValueError(f"{file} is refused: {reason}; {wanted}")
+    raise InputError(f"{file} is refused: {reason}; {wanted}")
 
 
 def _store(file: Path, row: Weights) -> Path:

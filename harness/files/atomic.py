@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from harness.errors import FileInTheWayError, SystemRefusedError
 from harness.files import locks
 
 UNFINISHED = ".unfinished"
@@ -83,16 +84,16 @@ def must_be_free(folder: Path) -> None:
     """Refuse, before any work, a folder that `placing` could not put in its place.
 
     Raises:
-        FileExistsError: if there is something in it, or a file in its place.
-        OSError: if a disk is mounted there, or nothing can be written above it.
+        FileInTheWayError: if there is something in it, or a file in its place.
+        SystemRefusedError: if a disk is mounted there, or nothing can be written above it.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise FileExistsError(
+        raise FileInTheWayError(
             f"{folder} is there already, and no empty folder: remove it, or give another"
         )
     place = folder.resolve()
     if os.path.ismount(place):
-        raise OSError(f"{folder} is where a disk is mounted: give a new folder in it")
+        raise SystemRefusedError(f"{folder} is where a disk is mounted: give a new folder in it")
     must_be_writable(place.parent, f"{folder} can't be made")
 
 
@@ -105,20 +106,22 @@ def must_be_writable(folder: Path, trouble: str, remedy: str = "") -> None:
         remedy: what to do, its end.
 
     Raises:
-        OSError: if that folder is a file, is not to be written to, or the disk is full.
+        SystemRefusedError: if that folder is a file, is not to be written to, or the disk is full.
     """
     place = folder.absolute()
     above = next(one for one in (place, *place.parents) if one.exists())
     end = f": {remedy}" if remedy else ""
     if not above.is_dir():
-        raise NotADirectoryError(f"{trouble}: {above} is no folder{end}")
+        raise FileInTheWayError(f"{trouble}: {above} is no folder{end}")
     try:
         with tempfile.TemporaryFile(dir=above) as stream:
             stream.write(bytes(PROBE))
             stream.flush()
     except OSError as error:
         reason = error.strerror or str(error)
-        raise OSError(f"{trouble}: {above} can't be written to ({reason}){end}") from error
+        raise SystemRefusedError(
+            f"{trouble}: {above} can't be written to ({reason}){end}"
+        ) from error
 
 
 @contextmanager
@@ -133,9 +136,9 @@ def placing(folder: Path, *, anew: bool = False) -> Iterator[Path]:
         anew: whether `folder` may be there; it goes when the other one is whole.
 
     Raises:
-        FileExistsError: if there is something in `folder`.
+        FileInTheWayError: if there is something in `folder`.
         BlockingIOError: if another process makes this folder.
-        OSError: as `must_be_free` does.
+        SystemRefusedError: as `must_be_free` does.
     """
     if not anew:
         must_be_free(folder)

@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from harness.errors import FileMissingError, InputError
+
 LEFT_BEHIND = frozenset(
     {
         "__macosx",  # in archives that macOS packed
@@ -39,21 +41,21 @@ def entries(folder: Path, *, dead_links: bool = False) -> list[Path]:
         dead_links: whether links that lead nowhere are listed; else they are an error.
 
     Raises:
-        FileNotFoundError: if a link in it leads nowhere; names the link.
-        ValueError: if two names differ only in their Unicode form.
+        FileMissingError: if a link in it leads nowhere; names the link.
+        InputError: if two names differ only in their Unicode form.
     """
     found: dict[str, Path] = {}
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if is_left_behind(entry.name):
             continue
         if not dead_links and _is_dead(entry):
-            raise FileNotFoundError(
+            raise FileMissingError(
                 f"{entry} is a link to {entry.readlink()}, which is not there: mend the link or"
                 " remove it"
             )
         other = found.setdefault(same_form(entry.name), entry)
         if other is not entry:
-            raise ValueError(
+            raise InputError(
                 f"{folder} has {entry.name!a} and {other.name!a}, one name in two Unicode forms:"
                 " remove one"
             )
@@ -75,8 +77,8 @@ def files(folder: Path, *, dead_links: bool = False) -> list[Path]:
         dead_links: as for `entries`.
 
     Raises:
-        FileNotFoundError: if a link leads nowhere; names the link.
-        ValueError: if two names in one folder differ only in their Unicode form.
+        FileMissingError: if a link leads nowhere; names the link.
+        InputError: if two names in one folder differ only in their Unicode form.
     """
     return list(_below(folder, dead_links))
 

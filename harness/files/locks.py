@@ -15,6 +15,8 @@ from pathlib import Path
 
 from filelock import lock_descriptor
 
+from harness.errors import SystemRefusedError
+
 PAUSE = 0.05  # seconds between two tries to get a lock that is waited for
 # Windows has no O_NOFOLLOW, other systems no O_BINARY.
 FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -23,7 +25,7 @@ MISSING = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}  # no lo
 log = logging.getLogger(__name__)
 
 
-class NoLocks(OSError):
+class NoLocks(SystemRefusedError):
     """The file system has no locks."""
 
 

@@ -7,6 +7,8 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
+from harness.errors import InputError
+
 HEAD = 128
 VARIABLE, PACKED = 14, 15  # types of what a file of MATLAB 5 to 7.2 may hold
 NUMBERS = frozenset({1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 18})  # types that hold numbers
@@ -22,7 +24,7 @@ def check(file: Path) -> None:
     at.
 
     Raises:
-        ValueError: if it is cut off, goes on after its end, or is no .mat file; doesn't name it.
+        InputError: if it is cut off, goes on after its end, or is no .mat file; doesn't name it.
     """
     size = file.stat().st_size
     with file.open("rb") as stream:
@@ -30,7 +32,7 @@ def check(file: Path) -> None:
         order = {b"IM": "<", b"MI": ">"}.get(head[126:])
         of_matlab_4 = bool(head) and 0 in head[:4]  # it has no mark of its own
         if not of_matlab_4 and order is None:
-            raise ValueError("it is no .mat file, or cut off")
+            raise InputError("it is no .mat file, or cut off")
         if order and not of_matlab_4 and struct.unpack(f"{order}H", head[124:126])[0] != 0x0100:
             return
         begin = end = 0 if of_matlab_4 else HEAD
@@ -42,7 +44,7 @@ def check(file: Path) -> None:
                 else _length(stream.read(8), order or "<")
             )
     if end != size or end == begin:
-        raise ValueError(f"it is cut off: it has {size} bytes, and its last variable ends at {end}")
+        raise InputError(f"it is cut off: it has {size} bytes, and its last variable ends at {end}")
 
 
 def must_be_numbers(file: Path, name: str) -> None:
@@ -56,7 +58,7 @@ def must_be_numbers(file: Path, name: str) -> None:
         name: of the variable, which may be missing.
 
     Raises:
-        ValueError: if it is not; doesn't name the file.
+        InputError: if it is not; doesn't name the file.
     """
     size = file.stat().st_size
     with file.open("rb") as stream:
@@ -73,7 +75,7 @@ def must_be_numbers(file: Path, name: str) -> None:
                     contents.read(8)  # the tag of the variable
                 _must_be_numbers(contents, name, order)
             except zlib.error as error:
-                raise ValueError(f"it is damaged ({error})") from error
+                raise InputError(f"it is damaged ({error})") from error
             stream.seek(end)
 
 
@@ -98,7 +100,7 @@ class _Contents:
         while n > 0 and (piece := self.read(min(n, PIECE))):
             n -= len(piece)
         if n > 0:
-            raise ValueError("it is damaged: numbers go on after the end of their variable")
+            raise InputError("it is damaged: numbers go on after the end of their variable")
 
     def _piece(self) -> bytes:
         rest = self.packed.unconsumed_tail if self.packed else b""
@@ -119,7 +121,7 @@ def _must_be_numbers(contents: _Contents, name: str, order: str) -> None:
         kind, length = (kind & 0xFFFF, inside) if inside else (kind, length)
         if kind not in NUMBERS:
             what = f"holds type {kind}, which is none of numbers"
-            raise ValueError(f"{name} {what}: it is damaged, or no plain array")
+            raise InputError(f"{name} {what}: it is damaged, or no plain array")
         known = tag[4 : 4 + length] if inside else b""
         if place in (0, 2) and not inside:
             known = contents.read(min(length, PIECE))
@@ -131,23 +133,23 @@ def _must_be_numbers(contents: _Contents, name: str, order: str) -> None:
         if place == 2 and known != name.encode():
             return
         if place == 2 and of not in ARRAYS:
-            raise ValueError(f"{name} is no array of numbers")
+            raise InputError(f"{name} is no array of numbers")
 
 
 def _length(tag: bytes, order: str) -> int:
     """Bytes of a variable, its tag included."""
     if len(tag) < 8:
-        raise ValueError("it is cut off, or goes on after its last variable")
+        raise InputError("it is cut off, or goes on after its last variable")
     kind, length = struct.unpack(f"{order}II", tag)
     if kind not in (VARIABLE, PACKED):
-        raise ValueError(f"it is damaged, or goes on after its last variable (type {kind})")
+        raise InputError(f"it is damaged, or goes on after its last variable (type {kind})")
     return 8 + int(length)
 
 
 def _length_in_matlab_4(head: bytes) -> int:
     """Bytes of a variable, its head included."""
     if len(head) < 20:
-        raise ValueError("it is cut off, or goes on after its last variable")
+        raise InputError("it is cut off, or goes on after its last variable")
     for order in "<>":
         kind, rows, columns, has_imaginary, name = struct.unpack(f"{order}5i", head)
         if (
@@ -160,4 +162,4 @@ def _length_in_matlab_4(head: bytes) -> int:
         reserved, number, form = kind // 100 % 10, kind // 10 % 10, kind % 10
         if reserved == 0 and number < len(SIZES) and form <= 2:
             return 20 + name + SIZES[number] * rows * columns * (1 + has_imaginary)
-    raise ValueError("it is no .mat file, or damaged")
+    raise InputError("it is no .mat file, or damaged")

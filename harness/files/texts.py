@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from harness.errors import InputError
+
 CUT = "it doesn't end with a line end, so its last number may be cut off"
 
 
@@ -14,13 +16,13 @@ def read(file: Path) -> str:
     """The text of a file.
 
     Raises:
-        OSError: if there is no such file.
-        ValueError: if it is not UTF-8; names the file.
+        SystemRefusedError: if there is no such file.
+        InputError: if it is not UTF-8; names the file.
     """
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(
+        raise InputError(
             f"{file} is not UTF-8 text (byte {error.start} can't be read): save it as UTF-8, or get"
             " it again"
         ) from error
@@ -34,8 +36,8 @@ def read_table(file: Path) -> str:
     the last number has all its digits.
 
     Raises:
-        OSError: if there is no such file.
-        ValueError: if it is not UTF-8, or doesn't end with a line end; names the file.
+        SystemRefusedError: if there is no such file.
+        InputError: if it is not UTF-8, or doesn't end with a line end; names the file.
     """
     text = read(file)
     must_be_whole(text, file)
@@ -45,34 +47,34 @@ def read_table(file: Path) -> str:
 def must_be_whole(text: str, file: Path) -> None:
     """Refuse a text of numbers that may be cut off in the last one."""
     if text.strip() and not text.rstrip(" \t").endswith("\n"):
-        raise ValueError(f"{file}: {CUT}; get it again, or add the line end if it is whole")
+        raise InputError(f"{file}: {CUT}; get it again, or add the line end if it is whole")
 
 
 def read_json(file: Path) -> Any:
     """The value in a JSON file.
 
     Raises:
-        OSError: if there is no such file.
-        ValueError: if it is not JSON; names the file.
+        SystemRefusedError: if there is no such file.
+        InputError: if it is not JSON; names the file.
     """
     text = read(file)
     try:
         return json.loads(text)
     except RecursionError as error:
-        raise ValueError(f"{file} is not JSON that can be read: it is nested too deeply") from error
+        raise InputError(f"{file} is not JSON that can be read: it is nested too deeply") from error
     except ValueError as error:  # also a number of more digits than Python converts
-        raise ValueError(f"{file} is not JSON: {error}") from error
+        raise InputError(f"{file} is not JSON: {error}") from error
 
 
 def number(word: str) -> float:
     """The number that a word of ASCII is; Python alone would also take "1_000" and other digits.
 
     Raises:
-        ValueError: if it is none; says the word.
+        InputError: if it is none; says the word.
     """
     if "_" in word or not word.isascii():
-        raise ValueError(f"{word[:40]!r} is not a number")
+        raise InputError(f"{word[:40]!r} is not a number")
     try:
         return float(word)
     except ValueError as error:
-        raise ValueError(f"{word[:40]!r} is not a number") from error
+        raise InputError(f"{word[:40]!r} is not a number") from error

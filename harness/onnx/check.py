@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from harness.distances import HAMMING, Distance
+from harness.errors import InputError
 from harness.onnx import contents as onnx_contents
 from harness.onnx import runtime as onnx_runtime
 from harness.types import Descriptor, Patches, Vectors
@@ -30,7 +31,7 @@ def verify(contents: bytes, network: nn.Module, descriptor: Descriptor, *, allow
     """How far the vectors of an ONNX graph are from those of the network.
 
     Raises:
-        ValueError: if that is more than allowed, if they are no vectors of the descriptor, or if
+        InputError: if that is more than allowed, if they are no vectors of the descriptor, or if
             the graph could not be opened as a file.
     """
     onnx_contents.parse(contents, Path(f"{descriptor.name}.onnx"))  # else it could not be opened
@@ -45,7 +46,7 @@ def verify(contents: bytes, network: nn.Module, descriptor: Descriptor, *, allow
                 came = session.run(None, {"patches": patches[side][:n]})[0]
             except Exception as error:  # ONNX Runtime has a class of its own for each kind
                 reason = str(error).partition("\n")[0]
-                raise ValueError(
+                raise InputError(
                     f"{descriptor.name}: the graph fails ({where}): {reason}. Is the number of"
                     " patches a constant in it? The exporter sees len(x) as one, not x.shape[0]"
                 ) from error
@@ -54,7 +55,7 @@ def verify(contents: bytes, network: nn.Module, descriptor: Descriptor, *, allow
             if n and apart.max() > worst.distance:
                 worst = Apart(float(apart.max()), f"patch {apart.argmax()} of {where}")
     if worst.distance > allowed:
-        raise ValueError(
+        raise InputError(
             f"{descriptor.name}: graph and network are {worst.distance:.2g} apart ({worst.where});"
             f" {allowed:.2g} is allowed. Divisions by what is nearly zero (a deviation, a length)"
             " are where two runtimes part: clamp them"
@@ -67,7 +68,7 @@ def _by_torch(network: nn.Module, patches: Patches, descriptor: Descriptor) -> V
         with torch.inference_mode():
             return network(torch.from_numpy(patches)).numpy()
     except Exception as error:
-        raise ValueError(
+        raise InputError(
             f"{descriptor.name}: its network fails on uint8 patches {list(patches.shape)}:"
             f" {type(error).__name__}: {error}"
         ) from error
@@ -77,7 +78,7 @@ def _session(contents: bytes, level: str, descriptor: Descriptor) -> Any:
     try:
         return onnx_runtime.session(contents, level=level)
     except Exception as error:  # of a class of its own for each kind of failure
-        raise ValueError(f"{descriptor.name}: ONNX Runtime refuses the graph: {error}") from error
+        raise InputError(f"{descriptor.name}: ONNX Runtime refuses the graph: {error}") from error
 
 
 def rounding(descriptor: Descriptor) -> float:
@@ -90,13 +91,13 @@ def rounding(descriptor: Descriptor) -> float:
 def _must_be_vectors(came: np.ndarray, n: int, descriptor: Descriptor, where: str) -> None:
     dtype = np.dtype(descriptor.distance.dtype)
     if came.shape != (n, descriptor.width) or came.dtype != dtype:
-        raise ValueError(
+        raise InputError(
             f"{descriptor.name}: the graph gives {came.dtype} {list(came.shape)} ({where});"
             f" {descriptor.distance.name} and dim {descriptor.dim} want {dtype}"
             f" {[n, descriptor.width]}"
         )
     if not np.isfinite(came).all():
-        raise ValueError(f"{descriptor.name}: the graph gives NaN or infinity ({where})")
+        raise InputError(f"{descriptor.name}: the graph gives NaN or infinity ({where})")
 
 
 def apart_by(a: Vectors, b: Vectors, distance: Distance) -> np.ndarray:

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import one_line
+from harness.errors import FileMissingError, InputError, one_line
 
 if TYPE_CHECKING:
     import onnx
@@ -25,14 +25,14 @@ def read(file: Path) -> bytes:
     """The bytes of an ONNX file.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it is longer than an ONNX file can be.
+        FileMissingError: if there is no such file.
+        InputError: if it is longer than an ONNX file can be.
     """
     if not file.is_file():
-        raise FileNotFoundError(f"no ONNX file {file}")
+        raise FileMissingError(f"no ONNX file {file}")
     size = file.stat().st_size
     if size > LARGEST:
-        raise ValueError(f"{file} is not an ONNX file: it has {size} bytes, those have {LARGEST}")
+        raise InputError(f"{file} is not an ONNX file: it has {size} bytes, those have {LARGEST}")
     return file.read_bytes()
 
 
@@ -44,7 +44,7 @@ def parse(contents: bytes, file: Path) -> "onnx.ModelProto":
         file: where they come from or go to, for messages.
 
     Raises:
-        ValueError: if they are no ONNX model, or one that needs another file, has fields that the
+        InputError: if they are no ONNX model, or one that needs another file, has fields that the
             installed onnx does not know, has text that is no UTF-8, or unfolds to too many nodes.
     """
     import onnx
@@ -53,29 +53,29 @@ def parse(contents: bytes, file: Path) -> "onnx.ModelProto":
     try:
         model = onnx.load_model_from_string(contents)
     except Exception as error:  # protobuf's DecodeError, which has no public home
-        raise ValueError(f"{file} is not an ONNX file: {one_line(error)}") from error
+        raise InputError(f"{file} is not an ONNX file: {one_line(error)}") from error
     for place, message in _messages(model):
         if len(UnknownFieldSet(message)):
-            raise ValueError(
+            raise InputError(
                 f"{file} is damaged, or newer than the installed onnx {onnx.__version__}, which"
                 f" does not know a field of {place}: try a newer onnx"
             )
         if field := _broken_text(message):
-            raise ValueError(f"{file} is damaged: {field} of {place} is no UTF-8 text")
+            raise InputError(f"{file} is damaged: {field} of {place} is no UTF-8 text")
         if isinstance(message, onnx.TensorProto) and message.data_location == message.EXTERNAL:
-            raise ValueError(
+            raise InputError(
                 f"{file} keeps the numbers of tensor {message.name!r:.60} ({place}) in another"
                 " file, which its hash would miss; to join them:"
                 f' python -c "import onnx; onnx.save(onnx.load({str(file)!r}),'
                 f' {str(file)!r})"'
             )
         if isinstance(message, onnx.NodeProto) and message.op_type == "EPContext":
-            raise ValueError(
+            raise InputError(
                 f"{file} was compiled for one device ({place} is an EPContext node, whose code may"
                 " lie in another file): give the model that it was compiled from"
             )
     if (nodes := _unfolded(model, file)) > NODES:
-        raise ValueError(
+        raise InputError(
             f"{file} has {nodes} nodes once its functions are unfolded; {NODES} at most are read"
         )
     return model
@@ -85,18 +85,18 @@ def metadata(model: "onnx.ModelProto", file: Path) -> dict[str, str]:
     """The metadata of a model; of two texts under one key the last, as ONNX Runtime has it.
 
     Raises:
-        ValueError: if a text is too long, or if there are options of ONNX Runtime.
+        InputError: if a text is too long, or if there are options of ONNX Runtime.
     """
     said: dict[str, str] = {}
     for entry in model.metadata_props:
         if max(len(entry.key), len(entry.value)) > TEXT:
-            raise ValueError(
+            raise InputError(
                 f"{file}: its metadata {entry.key!r:.60} have {len(entry.value)} characters; {TEXT}"
                 " at most are read"
             )
         said[entry.key] = entry.value
     if "ort_config" in said:  # read where ORT_LOAD_CONFIG_FROM_MODEL is set; may write files
-        raise ValueError(
+        raise InputError(
             f"{file} holds options of ONNX Runtime (ort_config in its metadata), which could change"
             " its vectors: delete them"
         )
@@ -145,7 +145,7 @@ def _unfolded(model: "onnx.ModelProto", file: Path) -> int:
     try:
         return sum(size(call) for call in _calls(model.graph))
     except RecursionError as error:
-        raise ValueError(
+        raise InputError(
             f"{file} has functions that call each other endlessly, or too deeply"
         ) from error
 

@@ -20,6 +20,7 @@ from torch import nn
 
 from harness import cache as caches
 from harness.code import code_sha256
+from harness.errors import InputError
 from harness.files import atomic
 from harness.onnx import check as onnx_check
 from harness.onnx import file as onnx_file
@@ -55,7 +56,7 @@ def export(
         calibration: as in `contents_of`.
 
     Raises:
-        ValueError: as `contents_of` does.
+        InputError: as `contents_of` does.
     """
     atomic.must_be_writable(file.parent, f"{file} can't be written")
     contents, apart = contents_of(descriptor, precision=precision, calibration=calibration)
@@ -81,18 +82,18 @@ def contents_of(
         calibration: patches like those to be described, that int8 takes its scales from.
 
     Raises:
-        ValueError: if there is no network, if it can't be exported, or if the graph does not give
+        InputError: if there is no network, if it can't be exported, or if the graph does not give
             its vectors; says where.
     """
     if descriptor.network is None:
-        raise ValueError(
+        raise InputError(
             f"{descriptor.name} can't be exported: it names no network (Descriptor.network, a"
             " function that makes a torch module from uint8 patches to vectors)"
         )
     if precision not in onnx_precision.KINDS:
-        raise ValueError(f"no precision {precision!r}; known: {', '.join(onnx_precision.KINDS)}")
+        raise InputError(f"no precision {precision!r}; known: {', '.join(onnx_precision.KINDS)}")
     if precision == "int8" and calibration is None:
-        raise ValueError("int8 takes its scales from patches: give some for calibration")
+        raise InputError("int8 takes its scales from patches: give some for calibration")
     network = descriptor.network().cpu().eval()
     model = graph(network, descriptor.name)
     if precision == "fp16":
@@ -116,11 +117,11 @@ def through_onnx(descriptor: Descriptor, *, device: str = "cpu") -> Descriptor:
         device: "cpu" or "cuda".
 
     Raises:
-        RuntimeError: if CUDA is asked for and ONNX Runtime would compute elsewhere.
-        ValueError: as `contents_of` does.
+        ComputeError: if CUDA is asked for and ONNX Runtime would compute elsewhere.
+        InputError: as `contents_of` does.
     """
     if not (descriptor.weights and descriptor.code):
-        raise ValueError(
+        raise InputError(
             f"{descriptor.name} names no weights or no code: its graph could not be told from"
             " that of others"
         )
@@ -156,7 +157,7 @@ def graph(network: nn.Module, name: str) -> onnx.ModelProto:
     """The ONNX graph of a network from uint8 patches to vectors; input "patches", output "vectors".
 
     Raises:
-        ValueError: if it can't be exported, or not for any number of patches of any size.
+        InputError: if it can't be exported, or not for any number of patches of any size.
     """
     some = torch.zeros((3, 40, 40), dtype=torch.uint8)
     try:
@@ -173,7 +174,7 @@ def graph(network: nn.Module, name: str) -> onnx.ModelProto:
             )
     except Exception as error:  # of many types, by the step that failed
         cause = error.__cause__ or error
-        raise ValueError(
+        raise InputError(
             f"{name} can't be exported: {type(cause).__name__}: {cause}. A network takes uint8"
             " patches [n, height, width], any n, height and width"
         ) from error

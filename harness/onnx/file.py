@@ -23,7 +23,7 @@ import numpy as np
 from harness import registry
 from harness.code import code_sha256
 from harness.distances import DISTANCES, HAMMING, L2, Distance
-from harness.errors import one_line
+from harness.errors import ComputeError, InputError, one_line
 from harness.onnx import contents as onnx_contents
 from harness.onnx import runtime as onnx_runtime
 from harness.types import Descriptor, Patches, Vectors, is_text
@@ -52,9 +52,9 @@ def open_model(file: Path, *, device: str, contents: bytes | None = None) -> Des
         contents: of the file, if they were read already.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it is no ONNX graph from patches as they are to vectors; says what to mend.
-        RuntimeError: if CUDA is asked for and ONNX Runtime would compute elsewhere.
+        FileMissingError: if there is no such file.
+        InputError: if it is no ONNX graph from patches as they are to vectors; says what to mend.
+        ComputeError: if CUDA is asked for and ONNX Runtime would compute elsewhere.
     """
     if contents is None:
         contents = onnx_contents.read(file)
@@ -88,7 +88,7 @@ class _Graph:
         """Vectors of square patches of the size that the graph takes."""
         height, width = patches.shape[1:]
         if self.side is not None and (height, width) != (self.side, self.side):
-            raise ValueError(
+            raise InputError(
                 f"{self.file} takes {self.side} x {self.side} patches, these are {height} x"
                 f" {width}: resizing belongs to the model, so export it with free height and width"
                 " and a Resize node in front"
@@ -105,7 +105,7 @@ class _Graph:
             return onnx_runtime.run_within(PATIENCE, self.session, self._inputs(patches))
         except Exception as error:
             told = one_line(error)
-            raise ValueError(f"{self.file} fails on one {side} x {side} patch: {told}") from error
+            raise InputError(f"{self.file} fails on one {side} x {side} patch: {told}") from error
 
     def _run(self, patches: Patches) -> np.ndarray:
         came: np.ndarray = self.session.run(None, self._inputs(patches))[0]
@@ -126,14 +126,14 @@ def _session(contents: bytes, file: Path, device: str) -> Any:
     try:
         return onnx_runtime.session(contents)
     except Exception as error:  # ONNX Runtime has a class of its own for each kind of failure
-        raise ValueError(f"ONNX Runtime can't load {file}: {one_line(error)}") from error
+        raise InputError(f"ONNX Runtime can't load {file}: {one_line(error)}") from error
 
 
 def _cuda_session(contents: bytes, file: Path) -> Any:
     import onnxruntime
 
     if CUDA not in onnxruntime.get_available_providers():
-        raise RuntimeError(
+        raise ComputeError(
             f"{file} can't compute on cuda: the installed ONNX Runtime {onnxruntime.__version__}"
             " knows no CUDA; install onnxruntime-gpu instead of it"
         )
@@ -142,9 +142,9 @@ def _cuda_session(contents: bytes, file: Path) -> Any:
     try:
         session = onnx_runtime.session(contents, provider=CUDA, options=CUDA_OPTIONS)
     except Exception as error:
-        raise RuntimeError(f"{file} can't compute on cuda: {one_line(error)}") from error
+        raise ComputeError(f"{file} can't compute on cuda: {one_line(error)}") from error
     if session.get_providers()[0] != CUDA:
-        raise RuntimeError(
+        raise ComputeError(
             f"{file} can't compute on cuda: ONNX Runtime fell back to"
             f" {session.get_providers()[0]}; its messages above say which library or driver it"
             " misses"
@@ -180,24 +180,24 @@ def _graph(session: Any, file: Path) -> _Graph:
     inputs = session.get_inputs()
     wanted = "one input is wanted: uint8 patches, [n, height, width] or [n, 1, height, width]"
     if len(inputs) != 1:
-        raise ValueError(f"{file} has {len(inputs)} inputs; {wanted}")
+        raise InputError(f"{file} has {len(inputs)} inputs; {wanted}")
     image = inputs[0]
     has = f"{file}: input {image.name!r} is {image.type} {image.shape}"
     if image.type != "tensor(uint8)":
-        raise ValueError(
+        raise InputError(
             f"{has}; {wanted}: put a Cast, and the scaling that the model was trained with,"
             " into the graph"
         )
     channels = image.shape[1:-2]  # none, or one of a single channel, or of a free number of them
     if len(image.shape) not in (3, 4) or any(isinstance(c, int) and c != 1 for c in channels):
-        raise ValueError(f"{has}; {wanted}")
+        raise InputError(f"{has}; {wanted}")
     if isinstance(image.shape[0], int):
-        raise ValueError(f"{has}; any number of patches must fit: export with a dynamic first axis")
+        raise InputError(f"{has}; any number of patches must fit: export with a dynamic first axis")
     sides = {side for side in image.shape[-2:] if isinstance(side, int)}
     if len(sides) > 1:
-        raise ValueError(f"{has}; patches are square")
+        raise InputError(f"{has}; patches are square")
     if max(sides, default=0) > LARGEST:
-        raise ValueError(f"{has}; patches of up to {LARGEST} x {LARGEST} are described")
+        raise InputError(f"{has}; patches of up to {LARGEST} x {LARGEST} are described")
     return _Graph(file, session, image.name, bool(channels), next(iter(sides), None))
 
 
@@ -205,18 +205,18 @@ def _distance(said: Mapping[str, str], session: Any, file: Path) -> Distance:
     outputs = session.get_outputs()
     if len(outputs) != 1:
         names = ", ".join(output.name for output in outputs)
-        raise ValueError(f"{file} has {len(outputs)} outputs ({names}); one is wanted: the vectors")
+        raise InputError(f"{file} has {len(outputs)} outputs ({names}); one is wanted: the vectors")
     of_type = NATURAL.get(outputs[0].type)
     if of_type is None:
-        raise ValueError(
+        raise InputError(
             f"{file} gives {outputs[0].type} vectors; wanted is tensor(float), or tensor(uint8) of"
             " packed bits: end the graph with a Cast"
         )
     name = said.get("distance", of_type.name)
     if name not in DISTANCES:
-        raise ValueError(f"{file}: {registry.unknown('distances', name, DISTANCES)}")
+        raise InputError(f"{file}: {registry.unknown('distances', name, DISTANCES)}")
     if DISTANCES[name].dtype is not of_type.dtype:
-        raise ValueError(
+        raise InputError(
             f"{file} gives {outputs[0].type} vectors, but its metadata say distance={name}, which"
             f" takes {np.dtype(DISTANCES[name].dtype).name}"
         )
@@ -226,7 +226,7 @@ def _distance(said: Mapping[str, str], session: Any, file: Path) -> Distance:
 def _dim(said: Mapping[str, str], graph: _Graph, distance: Distance) -> int:
     vectors = graph.of_one()
     if vectors.ndim != 2 or len(vectors) != 1:
-        raise ValueError(
+        raise InputError(
             f"{graph.file} gives {list(vectors.shape)} for one patch; [1, dim] is wanted:"
             " end the graph with a Flatten"
         )
@@ -235,7 +235,7 @@ def _dim(said: Mapping[str, str], graph: _Graph, distance: Distance) -> int:
         return width * 8 if distance is HAMMING else width
     dim = int(said["dim"]) if re.fullmatch("[0-9]{1,9}", said["dim"]) else 0
     if width != distance.columns(dim):
-        raise ValueError(
+        raise InputError(
             f"{graph.file} gives {width} {vectors.dtype} a vector, but its metadata say"
             f" dim={said['dim']:.60}"
         )
@@ -251,14 +251,14 @@ def _trained_on(said: Mapping[str, str], file: Path) -> frozenset[str] | None:
         names = json.loads(text)
     except (ValueError, RecursionError) as error:
         if text.startswith(("[", "{", '"')):
-            raise ValueError(
+            raise InputError(
                 f"{file}: trained_on is neither names nor a JSON list: {text:.80}"
             ) from error
         names = [name.strip() for name in text.split(",") if name.strip()]
     if names is None:
         return None
     if not isinstance(names, list) or not all(map(is_text, names)):
-        raise ValueError(
+        raise InputError(
             f"{file}: trained_on is {text:.80}; wanted are data names divided by commas, or a JSON"
             ' list of them, ["phototour/liberty"], which is [] for a model that is not trained'
         )

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from harness.errors import InputError
 from harness.types import Patches
 
 KINDS = ("fp32", "fp16", "int8")
@@ -76,7 +77,7 @@ def to_int8(model: onnx.ModelProto, patches: Patches) -> onnx.ModelProto:
         patches: like those to be described; the largest numbers that they give set the scales.
 
     Raises:
-        ValueError: if there is no second layer.
+        InputError: if there is no second layer.
     """
     from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
 
@@ -91,7 +92,7 @@ def to_int8(model: onnx.ModelProto, patches: Patches) -> onnx.ModelProto:
     weights = {one.name for one in model.graph.initializer}
     layers = [node.name for node in model.graph.node if _is_weighted(node, weights)]
     if len(layers) < 2:
-        raise ValueError(f"int8 is for all layers but the first, and the graph has {len(layers)}")
+        raise InputError(f"int8 is for all layers but the first, and the graph has {len(layers)}")
     with tempfile.TemporaryDirectory() as folder, quietly():
         # From a file: a model in memory would be scattered into files named by a clock and the
         # network card, for which a socket is opened.

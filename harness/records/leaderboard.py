@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.errors import FileMissingError, InputError
 from harness.escape import csv_cell, markdown
 from harness.files import atomic
 from harness.metrics import lower_is_better
@@ -74,13 +75,13 @@ def write(root: Path, kinds: Sequence[Kind] | None = None) -> list[Path]:
         kinds: of tables; leaderboards where None.
 
     Raises:
-        FileNotFoundError: if there is no record; then nothing is touched.
-        ValueError: if records of one table can't be compared, or a file of someone else is in the
+        FileMissingError: if there is no record; then nothing is touched.
+        InputError: if records of one table can't be compared, or a file of someone else is in the
             place of a table; the other tables are written.
     """
     records = results.load(root)
     if not records:
-        raise FileNotFoundError(f"there is no record in {root}; `harness eval` writes them")
+        raise FileMissingError(f"there is no record in {root}; `harness eval` writes them")
     kinds = kinds or [KIND]
     texts: dict[Path, str] = {}
     kept: set[Path] = set()
@@ -106,7 +107,7 @@ def write(root: Path, kinds: Sequence[Kind] | None = None) -> list[Path]:
         atomic.write_text(file, text)
         written.append(file)
     if faults:
-        raise ValueError("; ".join(faults))
+        raise InputError("; ".join(faults))
     return written
 
 
@@ -145,7 +146,7 @@ def boards(records: Iterable[Record]) -> list[Board]:
     """Records sorted into boards; those of incomplete data enter none.
 
     Raises:
-        ValueError: if records of one board can't be compared.
+        InputError: if records of one board can't be compared.
     """
     return [_board(key, group) for key, group in _groups(records).items()]
 
@@ -351,7 +352,7 @@ def _comparable(records: list[Record]) -> list[Record]:
     """The same records, if behind each name stand one definition, one set of data, one model.
 
     Raises:
-        ValueError: if not; says which two records differ, and in what.
+        InputError: if not; says which two records differ, and in what.
     """
     tasks: dict[str, Record] = {}
     models: dict[str, Record] = {}
@@ -381,10 +382,10 @@ def must_agree(one: Record, other: Record, what: str, a: object, b: object) -> N
     """Refuse two records that differ in something: `a` is that of the first, `b` of the other.
 
     Raises:
-        ValueError: if they do; says in what.
+        InputError: if they do; says in what.
     """
     if a != b:
-        raise ValueError(
+        raise InputError(
             f"{one.model.name} ({one.protocol.name}) and {other.model.name}"
             f" ({other.protocol.name}) can't share a table on {one.data.name}, split"
             f" {one.data.split}: {what} is {a} and {b}; remove the record that is out of date, and"

@@ -19,6 +19,7 @@ from pydantic_core import ErrorDetails
 
 from harness.data_names import DataNames
 from harness.distances import DISTANCES
+from harness.errors import InputError
 from harness.files import atomic, folders
 from harness.types import Protocol, Quantity, Scores
 
@@ -93,7 +94,7 @@ class DataFacts(_Part):
     def _refused_are_cells(self) -> "DataFacts":
         for cell in self.refused:
             if cell not in self.cells:
-                raise ValueError(f"data.refused: {cell!r} is none of the cells")
+                raise InputError(f"data.refused: {cell!r} is none of the cells")
         return self
 
 
@@ -127,7 +128,7 @@ class Record(_Part):
     def _is_possible(self) -> "Record":
         """Whether a protocol can have measured this: an edited record makes no table."""
         if not self.scores and not self.data.refused:
-            raise ValueError("scores: there are none")
+            raise InputError("scores: there are none")
         for name, value in self.scores.items():
             self._must_be_possible(name, value, f"scores.{name}")
         for scene, values in self.scenes.items():
@@ -136,15 +137,15 @@ class Record(_Part):
         for name, (low, high) in self.intervals.items():
             field = f"intervals.{name}"
             if name not in self.scores:
-                raise ValueError(f"{field}: there is no such score")
+                raise InputError(f"{field}: there is no such score")
             self._must_be_possible(name, low, f"{field}, lower end,")
             self._must_be_possible(name, high, f"{field}, upper end,")
             if low > high:
-                raise ValueError(f"{field} is {low:g} to {high:g}: its ends are exchanged")
+                raise InputError(f"{field} is {low:g} to {high:g}: its ends are exchanged")
             # The interval of a quantity is of runs: their mean may lie beside it.
             inside = low - ROUNDED <= self.scores[name] <= high + ROUNDED
             if not inside and not self._is_quantity(name):
-                raise ValueError(
+                raise InputError(
                     f"{field} is {low:g} to {high:g}, and the score, {self.scores[name]:g}, is"
                     " outside of it"
                 )
@@ -156,12 +157,12 @@ class Record(_Part):
     def _must_be_possible(self, name: str, value: float, field: str) -> None:
         if self._is_quantity(name):
             if not 0 <= value <= MOST:
-                raise ValueError(f"{field} is {value:g}; a quantity is from 0 to {MOST:g}")
+                raise InputError(f"{field} is {value:g}; a quantity is from 0 to {MOST:g}")
         elif not -ROUNDED <= value <= 1 + ROUNDED:
-            raise ValueError(f"{field} is {value:g}; a fraction is from 0 to 1")
+            raise InputError(f"{field} is {value:g}; a fraction is from 0 to 1")
 
 
-class TrainedOnAll(ValueError):
+class TrainedOnAll(InputError):
     """A model was trained on everything that a protocol tests cell by cell."""
 
 
@@ -263,11 +264,11 @@ def folder_of(root: Path, *parts: str) -> Path:
     """A folder below the results, called after what a record says of itself.
 
     Raises:
-        ValueError: if a part would lead elsewhere: names come from the files of data sets, too.
+        InputError: if a part would lead elsewhere: names come from the files of data sets, too.
     """
     for part in parts:
         if part in (".", "..") or not re.fullmatch(r"[\w.+@-]+", part):
-            raise ValueError(
+            raise InputError(
                 f"records can't be kept under {'/'.join(parts)!r}: {part!r} is no name of a folder;"
                 " names of protocols, data sets and splits have letters, digits, and . _ + @ - only"
             )
@@ -278,7 +279,7 @@ def place(root: Path, one: Record) -> Path:
     """Where a record lives: <root>/<protocol>/<data>/<split>/<task>/<model>.json.
 
     Raises:
-        ValueError: as `folder_of` does.
+        InputError: as `folder_of` does.
     """
     return _file(root, one.protocol.name, one.data.name, one.data.split, one.model.name)
 
@@ -294,7 +295,7 @@ def must_be_free(root: Path, model: "Model", protocol: Protocol) -> None:
     """Refuse, before any work, an evaluation whose record would take the place of another's.
 
     Raises:
-        ValueError: as `save` does.
+        InputError: as `save` does.
     """
     data = protocol.dataset
     file = _file(root, protocol.name, data.name, data.split, model.name)
@@ -310,7 +311,7 @@ def save(root: Path, one: Record) -> Path:
     """Write one record in place of an older one; the same record writes the same bytes.
 
     Raises:
-        ValueError: if the file holds the record of another model, of other weights, or of other
+        InputError: if the file holds the record of another model, of other weights, or of other
             data of this name.
     """
     file = place(root, one)
@@ -330,7 +331,7 @@ def _must_be_alike(file: Path, model: str, data: str, weights: str | None) -> No
         ("weights", (older.model.weights or "none")[:12], (weights or "none")[:12]),
     ):
         if its != mine:
-            raise ValueError(
+            raise InputError(
                 f"{file} is a record of other {what} ({its}; this is {mine}): choose another"
                 " --results, or remove it"
             )
@@ -345,7 +346,7 @@ def load(root: Path) -> list[Record]:
     """Every record below a folder, but for `published`, in the order of their paths.
 
     Raises:
-        ValueError: if a file is no record; names the file and the field.
+        InputError: if a file is no record; names the file and the field.
     """
     files = [file for file in folders.files(root) if file.suffix == ".json"]
     return [read(file) for file in files if file.relative_to(root).parts[0] != PUBLISHED]
@@ -360,7 +361,7 @@ def read(file: Path) -> Record:
     except ValueError as error:
         faults = error.errors()[:3] if isinstance(error, ValidationError) else []
         where = "; ".join(map(_fault, faults)) or str(error)
-        raise ValueError(
+        raise InputError(
             f"{file} is not a record of this version ({where}):"
             " evaluate again, or move the file away"
         ) from error

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from harness.errors import one_line
+from harness.errors import InputError, one_line
 from harness.files.folders import same_form
 from protocols.colmap.model import camera_models
 from protocols.imaging.affine import AffineFrames, from_similarity
@@ -31,7 +31,7 @@ def must_list(database: Path, names: Sequence[str], remedy: str) -> None:
     """Refuse a database that lacks an image, or the camera of one.
 
     Raises:
-        ValueError: if the file is no whole database, or lacks something; names both.
+        InputError: if the file is no whole database, or lacks something; names both.
     """
     query = "SELECT camera_id, model, width, height, params FROM cameras"
     cameras = {number for number, *told in _selected(database, query, remedy) if _is_camera(*told)}
@@ -39,9 +39,9 @@ def must_list(database: Path, names: Sequence[str], remedy: str) -> None:
     listed = {_form(name): camera for name, camera in _selected(database, query, remedy)}
     for name in names:
         if _form(name) not in listed:
-            raise ValueError(f"{database} lacks the image {name}: {remedy}")
+            raise InputError(f"{database} lacks the image {name}: {remedy}")
         if listed[_form(name)] not in cameras:
-            raise ValueError(
+            raise InputError(
                 f"{database} has no camera of the image {name}, or a damaged one: {remedy}"
             )
 
@@ -70,7 +70,7 @@ def read(database: Path, names: Sequence[str], remedy: str) -> dict[str, Table]:
         remedy: what a user can do where there are none, or the file is another.
 
     Raises:
-        ValueError: if the file is no whole database, an image is not in it, or a keypoint is none;
+        InputError: if the file is no whole database, an image is not in it, or a keypoint is none;
             names the file and the image.
     """
     query = "SELECT name, rows, cols, data FROM keypoints JOIN images USING (image_id)"
@@ -83,19 +83,19 @@ def read(database: Path, names: Sequence[str], remedy: str) -> dict[str, Table]:
         data = b"" if data is None else data
         numbers = len(data) // 4 if isinstance(data, bytes) else 0
         if not (isinstance(rows, int) and cols in (4, 6) and numbers == rows * cols):
-            raise ValueError(
+            raise InputError(
                 f"{database} has {rows!r:.20} x {cols!r:.20} numbers of the keypoints of {name},"
                 f" and keeps {numbers}; rows of 4 or 6 are wanted, without which they have no"
                 f" scale: {remedy}"
             )
         table = found[name] = np.frombuffer(data, "<f4", numbers).reshape(rows, cols)
         if not np.isfinite(table).all():
-            raise ValueError(f"{database}: a keypoint of {name} is not finite: {remedy}")
+            raise InputError(f"{database}: a keypoint of {name} is not finite: {remedy}")
         if (table[:, 2] <= 0).any() if cols == 4 else (_determinants(table) == 0).any():
-            raise ValueError(f"{database}: a keypoint of {name} has no size: {remedy}")
+            raise InputError(f"{database}: a keypoint of {name} has no size: {remedy}")
     missing = [name for name in names if name not in found]
     if missing:
-        raise ValueError(f"{database} has no keypoints of {missing[0]}: {remedy}")
+        raise InputError(f"{database} has no keypoints of {missing[0]}: {remedy}")
     return found
 
 
@@ -129,7 +129,7 @@ def _opened(database: Path) -> closing[sqlite3.Connection]:
 def _selected(database: Path, query: str, remedy: str) -> Iterator[tuple[Any, ...]]:
     """Rows of a database that is whole."""
     if not database.is_file():
-        raise ValueError(f"{database} is not there: {remedy}")
+        raise InputError(f"{database} is not there: {remedy}")
     _must_be_whole_pages(database, remedy)
     try:
         with _opened(database) as opened:
@@ -138,7 +138,7 @@ def _selected(database: Path, query: str, remedy: str) -> Iterator[tuple[Any, ..
                 raise sqlite3.DatabaseError(verdict)
             yield from opened.execute(query)
     except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
-        raise ValueError(
+        raise InputError(
             f"{database} can't be read as a database of COLMAP: {one_line(error)}; {remedy}"
         ) from error
 
@@ -153,7 +153,7 @@ def _must_be_whole_pages(database: Path, remedy: str) -> None:
     page = int.from_bytes(head[16:18])
     page = 1 << 16 if page == 1 else page
     if page and size % page:
-        raise ValueError(
+        raise InputError(
             f"{database} can't be read as a database of COLMAP: it has {size} bytes, which is no"
             f" whole number of pages of {page}, so it is cut off or goes on after its end; {remedy}"
         )

@@ -16,6 +16,7 @@ import numpy as np
 import pycolmap
 from jaxtyping import Float64, Int
 
+from harness.errors import InputError
 from harness.files import texts
 
 STEMS = ("cameras", "images", "points3D")
@@ -53,13 +54,13 @@ def files_of(folder: Path) -> tuple[Path, ...]:
     """The three files that a model is read from: the binary ones where all three are there.
 
     Raises:
-        ValueError: if the folder has neither all three binary files nor all three of text.
+        InputError: if the folder has neither all three binary files nor all three of text.
     """
     for end in ("bin", "txt"):
         files = tuple(folder / f"{stem}.{end}" for stem in STEMS)
         if all(file.is_file() for file in files):
             return files
-    raise ValueError(
+    raise InputError(
         f"{folder} is no sparse model of COLMAP: give the folder that holds"
         " cameras, images and points3D, as .bin or .txt (--model FOLDER)"
     )
@@ -69,7 +70,7 @@ def read(folder: Path) -> Model:
     """Read a model, and compare its files with each other.
 
     Raises:
-        ValueError: if a file is missing, cut off, longer than it says, or damaged, or if two files
+        InputError: if a file is missing, cut off, longer than it says, or damaged, or if two files
             disagree; names the file.
     """
     files = files_of(folder)
@@ -80,7 +81,7 @@ def read(folder: Path) -> Model:
     try:
         _compare(cameras, images, point, track)
     except _DamagedError as error:
-        raise ValueError(f"{folder}: {error}: files of two models? {AGAIN}") from error
+        raise InputError(f"{folder}: {error}: files of two models? {AGAIN}") from error
     return Model(cameras, images, point, xyz, track)
 
 
@@ -89,10 +90,10 @@ def _named(read: Callable[[Path], Part], file: Path) -> Part:
     try:
         return read(file)
     except _DamagedError as error:
-        raise ValueError(f"{file}: {error}; {AGAIN}") from error
+        raise InputError(f"{file}: {error}; {AGAIN}") from error
 
 
-class _DamagedError(ValueError):
+class _DamagedError(InputError):
     """What is wrong with a file, without its name."""
 
 
@@ -279,7 +280,7 @@ def _each(line: int, words: list[str], kind: Callable[[str], Part]) -> list[Part
 
 def _whole(word: str) -> int:
     if not word.lstrip("-").isdecimal() or not word.isascii() or len(word) > 20:
-        raise ValueError(f"{word[:40]!r} is no whole number")
+        raise InputError(f"{word[:40]!r} is no whole number")
     return int(word)
 
 

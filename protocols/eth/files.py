@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float32, Int, UInt32
 
+from harness.errors import InputError
 from harness.files import atomic
 
 HEAD = struct.Struct("<ii")
@@ -20,18 +21,18 @@ def read_keypoints(file: Path) -> Float32[np.ndarray, "n 4"]:
     """x, y, scale in pixels, and angle in radians of each keypoint.
 
     Raises:
-        ValueError: if the file is none; names it, and what is wrong.
+        InputError: if the file is none; names it, and what is wrong.
     """
     found = _read(file, "<f4", columns=4)
     bad = np.flatnonzero(~np.isfinite(found).all(axis=1) | (found[:, 2] <= 0))
     if len(bad):
-        raise ValueError(
+        raise InputError(
             f"{file}: keypoint {bad[0]} is {found[bad[0]].tolist()}; finite numbers and a scale"
             " above 0 are wanted: write the file again"
         )
     turned = np.flatnonzero(np.abs(found[:, 3]) > MOST_ANGLE)
     if len(turned):
-        raise ValueError(
+        raise InputError(
             f"{file}: keypoint {turned[0]} has the angle {found[turned[0], 3]:g}; radians are"
             f" wanted, from -{MOST_ANGLE:.3g} to {MOST_ANGLE:.3g}: are these degrees, or is the"
             " file damaged? Write it again"
@@ -43,12 +44,12 @@ def read_descriptors(file: Path) -> Float32[np.ndarray, "n dim"]:
     """The descriptor of each keypoint.
 
     Raises:
-        ValueError: as `read_keypoints`.
+        InputError: as `read_keypoints`.
     """
     found = _read(file, "<f4")
     bad = np.flatnonzero(~np.isfinite(found).all(axis=1))
     if len(bad):
-        raise ValueError(f"{file}: descriptor {bad[0]} is not finite: write the file again")
+        raise InputError(f"{file}: descriptor {bad[0]} is not finite: write the file again")
     return found
 
 
@@ -56,7 +57,7 @@ def read_matches(file: Path) -> UInt32[np.ndarray, "m 2"]:
     """Rows of the two images' keypoints.
 
     Raises:
-        ValueError: as `read_keypoints`.
+        InputError: as `read_keypoints`.
     """
     return _read(file, "<u4", columns=2)
 
@@ -65,7 +66,7 @@ def read_points(file: Path) -> Int[np.ndarray, " n"]:
     """Which 3-D point each keypoint is, in a column: a file that the official sets do not have.
 
     Raises:
-        ValueError: as `read_keypoints`.
+        InputError: as `read_keypoints`.
     """
     return _read(file, "<u4", columns=1)[:, 0].astype(np.intp)
 
@@ -96,14 +97,14 @@ def _read(file: Path, kind: str, columns: int | None = None) -> np.ndarray:
         with file.open("rb") as stream:
             head = stream.read(HEAD.size)
             if len(head) < HEAD.size:
-                raise ValueError(
+                raise InputError(
                     f"{file} has {len(head)} bytes, its head alone has 8: write it again"
                 )
             rows, found = HEAD.unpack(head)
             _must_fit(file, rows, found, columns, size)
             data = stream.read(size)
     except FileNotFoundError as error:
-        raise ValueError(f"{file} is missing: add it, or take its image out") from error
+        raise InputError(f"{file} is missing: add it, or take its image out") from error
     # In the byte order of this machine, and not read-only.
     table = np.frombuffer(data, kind).reshape(rows, found)
     return table.astype(table.dtype.newbyteorder("="))
@@ -113,14 +114,14 @@ def _must_fit(file: Path, rows: int, found: int, columns: int | None, size: int)
     """Refuse a head that says something else than the length of the file."""
     if rows < 0 or found < 0 or (columns is not None and found != columns):
         wanted = "some" if columns is None else columns
-        raise ValueError(
+        raise InputError(
             f"{file} says that it has {rows} rows of {found} columns; {wanted} columns are wanted:"
             " is it a file of another kind, or of big-endian numbers?"
         )
     wanted_size = HEAD.size + 4 * rows * found
     if size != wanted_size:
         what = "is cut off" if size < wanted_size else "goes on after its end"
-        raise ValueError(
+        raise InputError(
             f"{file} {what}: {rows} x {found} numbers make {wanted_size} bytes, it has {size};"
             " write it again"
         )

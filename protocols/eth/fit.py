@@ -18,6 +18,7 @@ from jaxtyping import Float64
 from harness import cache as caches
 from harness import parallel
 from harness.code import code_sha256
+from harness.errors import InputError
 from protocols.eth.truth import FOLDER, Cameras
 from protocols.imaging.grey import read_grey
 
@@ -45,13 +46,13 @@ def check(images: Path, names: Sequence[str], known: Cameras) -> None:
     out.
 
     Raises:
-        ValueError: if an image has another size than its camera, or if too few matches of an image
+        InputError: if an image has another size than its camera, or if too few matches of an image
             lie on the epipolar lines of the cameras; says how the cameras would fit.
     """
     found = parallel.each(lambda name: _keypoints(images / name), names)
     for name, (shape, _, _), size in zip(names, found, known.size.tolist(), strict=True):
         if [*shape[::-1]] != size:
-            raise ValueError(
+            raise InputError(
                 f"{images / name} is {shape[1]} x {shape[0]} pixels, its camera"
                 f" {FOLDER}/{name}.camera is of {size[0]} x {size[1]}: give images of that size, or"
                 " cameras of these (K and the size scaled alike)"
@@ -75,7 +76,7 @@ def check(images: Path, names: Sequence[str], known: Cameras) -> None:
         else "they may be those of other images, or in another order"
     )
     share = _share(judged, known) or 0.0
-    raise ValueError(
+    raise InputError(
         f"{images.parent / FOLDER}: the cameras of {len(bad)} of {len(names)} images,"
         f" {names[bad[0]]}{' and others' * (len(bad) > 1)}, do not fit the images: only {share:.0%}"
         f" of their matches lie on the epipolar lines; {cause}; or move {FOLDER} away to go without"
@@ -93,7 +94,7 @@ def check_once(images: Path, names: Sequence[str], sha256: Sequence[str], known:
         known: the camera of each image.
 
     Raises:
-        ValueError: as `check` does.
+        InputError: as `check` does.
     """
     numbers = (known.intrinsics, known.rotation, known.centre, known.size)
     kept = caches.kept("fits")

@@ -14,6 +14,7 @@ import numpy as np
 
 from harness import Block, Dataset, Descriptions, Protocol, Quantity, Scores, parallel
 from harness.distances import Distance
+from harness.errors import FileInTheWayError, InputError
 from harness.files import atomic
 from harness.statistics import COVERED
 from harness.types import Patches, Vectors
@@ -104,12 +105,12 @@ def eth(
             the original pipeline can go on; of one model.
     """
     if side < 1 or not 0 < extent < np.inf or not 0 <= smoothing < np.inf or repeats < 1:
-        raise ValueError(
+        raise InputError(
             f"side {side}, extent {extent}, smoothing {smoothing}, repeats {repeats}: side and"
             " repeats from 1 on are wanted, an extent above 0, and no smoothing below 0"
         )
     if not 0 < ratio <= 1:
-        raise ValueError(f"ratio {ratio}: above 0 is wanted, and at most 1, which lets all pass")
+        raise InputError(f"ratio {ratio}: above 0 is wanted, and at most 1, which lets all pass")
     if files is not None:
         _must_be_free(files)
     variant = [f"ratio-{float(ratio)}"] * (ratio != RATIO) + [f"{repeats}-runs"] * (repeats != 1)
@@ -131,7 +132,7 @@ def _must_be_free(files: Path) -> None:
     try:
         atomic.must_be_free(files)
     except FileExistsError as error:
-        raise FileExistsError(f"{error}, by --set files=DIR; of one model") from error
+        raise FileInTheWayError(f"{error}, by --set files=DIR; of one model") from error
 
 
 @dataclass(frozen=True)

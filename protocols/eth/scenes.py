@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Int
 
 from harness import parallel
+from harness.errors import FileMissingError, InputError, UnknownNameError
 from harness.files import folders
 from harness.registry import unknown
 from protocols import naming
@@ -95,19 +96,19 @@ def open_scenes(root: Path, split: str | None, source: str | None) -> Opened:
             them, and what SIFT detects elsewhere.
 
     Raises:
-        FileNotFoundError: if there is no scene, or it lacks what is wanted.
-        LookupError: if a scene of the split is not there.
-        ValueError: if a file of a scene is damaged, or known cameras do not fit the images.
+        FileMissingError: if there is no scene, or it lacks what is wanted.
+        UnknownNameError: if a scene of the split is not there.
+        InputError: if a file of a scene is damaged, or known cameras do not fit the images.
     """
     if source not in (None, *SOURCES):
-        raise ValueError(f"keypoints may be {', '.join(SOURCES)}, not {source!r}")
+        raise InputError(f"keypoints may be {', '.join(SOURCES)}, not {source!r}")
     found = _folders(root)
     chosen = sorted(set(split.split("+"))) if split else list(found)
     for name in chosen:
         if name not in found:
-            raise LookupError(f"{root}: {unknown('scenes', name, found)}")
+            raise UnknownNameError(f"{root}: {unknown('scenes', name, found)}")
         if name == TOTAL or not re.fullmatch(r"[\w.-]+", name, re.ASCII):
-            raise ValueError(
+            raise InputError(
                 f"{found[name]}: {name!r} can't name a scene: rename the folder to letters, digits"
                 f" and any of _ . -, and not {TOTAL}"
             )
@@ -127,7 +128,7 @@ def _folders(root: Path) -> dict[str, Path]:
     if not found and (root / "eth").is_dir():  # a folder of many data sets
         return _folders(root / "eth")
     if not found:
-        raise FileNotFoundError(
+        raise FileMissingError(
             f"{root} has no scene (a folder with its photographs in {IMAGES}/) and is none itself:"
             " --data takes either"
         )
@@ -164,7 +165,7 @@ def _open(folder: Path, name: str, source: str) -> Scene:
         SIFT: lambda: keypoints.detected(images, names, sha256),
     }[source]()
     if not any(map(len, frames)):
-        raise ValueError(
+        raise InputError(
             f"{folder}: none of its {len(names)} images has a keypoint ({source}), so there is"
             " nothing to match and no score: look whether the images are all but black, or give"
             " others"
@@ -176,7 +177,7 @@ def _open(folder: Path, name: str, source: str) -> Scene:
         points = tuple(read_points(folders.at(folder / POINTS, f"{file}.bin")) for file in names)
         for file, own, point in zip(names, frames, points, strict=True):
             if len(own) != len(point):
-                raise ValueError(
+                raise InputError(
                     f"{folder}: {file} has {len(own)} keypoints and {len(point)} points: write"
                     f" {POINTS}/{file}.bin again, or move {POINTS} away"
                 )

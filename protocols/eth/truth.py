@@ -14,6 +14,7 @@ import numpy as np
 import pycolmap
 from jaxtyping import Float64, Int
 
+from harness.errors import InputError
 from harness.files import folders, texts
 
 FOLDER = "gt_dense_cameras"
@@ -44,7 +45,7 @@ def read(folder: Path, names: Sequence[str]) -> Cameras:
     """The cameras of some images.
 
     Raises:
-        ValueError: if a file is missing, or is none; names it.
+        InputError: if a file is missing, or is none; names it.
     """
     found = [_read(file_of(folder, name)) for name in names]
     return Cameras(*(np.array(part) for part in zip(*found, strict=True)))
@@ -110,26 +111,26 @@ def angles(rotations: Matrices) -> Float64[np.ndarray, " n"]:
 def _read(file: Path) -> tuple[Matrix, Int[np.ndarray, "2"], Matrix, Float64[np.ndarray, "3"]]:
     remedy = f"{NUMBERS} numbers are wanted: K, distortion, rotation, centre, width and height"
     if not file.is_file():
-        raise ValueError(
+        raise InputError(
             f"{file} is missing: add it, or move {file.parent} away to go without known cameras"
         )
     text = texts.read_table(file)
     try:
         numbers = np.array([texts.number(word) for word in text.split()])
     except ValueError as error:
-        raise ValueError(f"{file} can't be read as a camera ({error}): {remedy}") from error
+        raise InputError(f"{file} can't be read as a camera ({error}): {remedy}") from error
     if len(numbers) != NUMBERS or not np.isfinite(numbers).all():
-        raise ValueError(f"{file} holds {len(numbers)} numbers, or not all are finite: {remedy}")
+        raise InputError(f"{file} holds {len(numbers)} numbers, or not all are finite: {remedy}")
     intrinsics, rotation = numbers[:9].reshape(3, 3), numbers[12:21].reshape(3, 3)
     if not (intrinsics[0, 0] > 0 and (intrinsics[2] == [0, 0, 1]).all()):
-        raise ValueError(f"{file}: numbers 1 to 9 are no matrix K: {remedy}")
+        raise InputError(f"{file}: numbers 1 to 9 are no matrix K: {remedy}")
     if not _is_rotation(rotation):
-        raise ValueError(f"{file}: numbers 13 to 21 are no rotation: {remedy}")
+        raise InputError(f"{file}: numbers 13 to 21 are no rotation: {remedy}")
     if np.abs(numbers[21:24]).max() > FARTHEST:
-        raise ValueError(f"{file}: numbers 22 to 24 are no place on Earth: {remedy}")
+        raise InputError(f"{file}: numbers 22 to 24 are no place on Earth: {remedy}")
     size = numbers[24:]
     if not ((size == np.rint(size)) & (size >= 1) & (size <= LARGEST)).all():
-        raise ValueError(f"{file}: numbers 25 and 26 are no size of an image: {remedy}")
+        raise InputError(f"{file}: numbers 25 and 26 are no size of an image: {remedy}")
     return intrinsics, size.astype(np.intp), rotation, numbers[21:24]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Int
 
 from harness import Block, Dataset, data_names
+from harness.errors import FileMissingError, InputError
 from harness.files import folders
 from harness.types import Rows
 from protocols.hpatches import splits, strips
@@ -84,16 +85,16 @@ def open_set(
     Opened again with the same strips, it has the same blocks, and the strips are not read again.
 
     Raises:
-        FileNotFoundError: if a sequence or a strip is missing.
-        ValueError: if a file is damaged, or strips don't fit each other.
-        LookupError: if the split is not in the user's splits.json.
+        FileMissingError: if a sequence or a strip is missing.
+        InputError: if a file is damaged, or strips don't fit each other.
+        UnknownNameError: if the split is not in the user's splits.json.
     """
     patches = _patches(root)
     places = list(dict.fromkeys([root / "tasks", patches.parent / "tasks"]))
     tasks = next((folder for folder in places if folder.is_dir()), None)
     split, asked = splits.choose(split, patches, [tasks] if tasks else places)
     if training and not asked.train:
-        raise ValueError(
+        raise InputError(
             f"split {split!r} of {root} has no training part to fit the whitening on:"
             " take split a, b or c, of a built set half"
         )
@@ -131,13 +132,13 @@ def open_training(root: Path) -> Dataset:
     """All patches of the training sequences of the default split, of all strips.
 
     Raises:
-        FileNotFoundError: if a sequence or a strip is missing.
-        ValueError: if a file is damaged, or the split has no training part.
+        FileMissingError: if a sequence or a strip is missing.
+        InputError: if a file is damaged, or the split has no training part.
     """
     patches = _patches(root)
     split, asked = splits.choose(None, patches, [root / "tasks", patches.parent / "tasks"])
     if not asked.train:
-        raise ValueError(f"split {split!r} of {root} has no training part: take it from split a")
+        raise InputError(f"split {split!r} of {root} has no training part: take it from split a")
     _present(patches, split, asked._replace(test=()), allow_partial=False)
     files = tuple(tuple(_strip(patches, s, strip) for strip in STRIPS) for s in asked.train)
     table = _checked(files, tuple(_stamp(file) for own in files for file in own))
@@ -165,10 +166,10 @@ def _inner(root: Path) -> Path:
 def _patches(root: Path) -> Path:
     """The folder of sequences."""
     if not root.is_dir():
-        raise FileNotFoundError(f"{root} is not a folder: --data takes the folder of HPatches")
+        raise FileMissingError(f"{root} is not a folder: --data takes the folder of HPatches")
     patches = _inner(root)
     if not holds_sequences(root):
-        raise FileNotFoundError(
+        raise FileMissingError(
             f"{root} has no sequence (a folder such as v_wall with ref.png in it), directly or in"
             f" {' or '.join(FOLDERS)}"
         )
@@ -188,14 +189,14 @@ def _present(patches: Path, split: str, asked: Split, *, allow_partial: bool) ->
         f" ({some}); it has {found} folders"
     )
     if not allow_partial:
-        raise FileNotFoundError(
+        raise FileMissingError(
             f"{message}: complete it, choose another --split, or give --allow-partial"
             " to see scores that no table will take"
         )
     left = Split(*(tuple(s for s in part if s not in missing) for part in asked))
     for kind, before, after in zip(Split._fields, asked, left, strict=True):
         if before and not after:
-            raise FileNotFoundError(
+            raise FileMissingError(
                 f"{message}: no {kind} sequence is left; complete it, or choose another --split"
             )
     log.warning("%s: scores are partial and enter no table", message)
@@ -235,7 +236,7 @@ def _checked(
     example = {strip.width: file for file, strip in checked.items()}
     if len(example) > 1:
         found = ", ".join(f"{width} in {file}" for width, file in sorted(example.items()))
-        raise ValueError(f"{every[0].parent.parent} mixes patch widths: {found}")
+        raise InputError(f"{every[0].parent.parent} mixes patch widths: {found}")
     blocks: list[Block] = []
     points: list[np.ndarray] = []
     lengths: dict[str, int] = {}
@@ -246,7 +247,7 @@ def _checked(
         counts = {file: checked[file].patches for file in own}
         if len(set(counts.values())) > 1:
             odd = min(counts, key=lambda file: (list(counts.values()).count(counts[file]), file))
-            raise ValueError(
+            raise InputError(
                 f"{odd} has {counts[odd]} patches, {own[0]} has {counts[own[0]]}: the strips of"
                 " one sequence show the same points; get this sequence again"
             )
@@ -311,7 +312,7 @@ def _faults(patches: Path, split: str, asked: Split, table: _Table) -> Iterator[
 def _origins(made: object, file: Path) -> Mapping[str, str]:
     """Where the sequences of a set that was made here come from, as far as its builder knew."""
     if not isinstance(made, dict) or not all(isinstance(facts, dict) for facts in made.values()):
-        raise ValueError(
+        raise InputError(
             f"{file}: its sequences are {made!r:.60}; the builder wrote facts by the name of each:"
             " mend it, or move it away to name the set by its folder"
         )

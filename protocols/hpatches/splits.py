@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from harness.errors import FileMissingError, InputError, InputTypeError, UnknownNameError
 from harness.files import folders, texts
 from harness.registry import unknown
 
@@ -26,9 +27,9 @@ def choose(name: str | None, patches: Path, folders: Sequence[Path]) -> tuple[st
     Without a splits.json in any of the folders, whatever sequences are there are split "full".
 
     Raises:
-        LookupError: if there is no such split, or several to choose from.
-        ValueError: if splits.json is malformed.
-        FileNotFoundError: if there is neither a splits.json nor a sequence.
+        UnknownNameError: if there is no such split, or several to choose from.
+        InputError: if splits.json is malformed.
+        FileMissingError: if there is neither a splits.json nor a sequence.
     """
     places = [place for folder in folders for place in (folder / FILE, folder / "splits" / FILE)]
     file = next((place for place in places if place.is_file()), None)
@@ -37,21 +38,21 @@ def choose(name: str | None, patches: Path, folders: Sequence[Path]) -> tuple[st
         only = next(iter(known)) if len(known) == 1 else "full"
         name = next((one for one in ("a", only) if one in known), None)
     if name is None:
-        raise LookupError(f"{file} has {', '.join(known)}: choose one with --split")
+        raise UnknownNameError(f"{file} has {', '.join(known)}: choose one with --split")
     if name not in known and not file:
-        raise LookupError(
+        raise UnknownNameError(
             f"no split named {name!r}: there is no {FILE} in {' or '.join(map(str, folders))}, so"
             " all sequences are one split, 'full'; put the file of HPatches' task files there"
         )
     if name not in known:
-        raise LookupError(f"{unknown('splits', name, known)} ({file})")
+        raise UnknownNameError(f"{unknown('splits', name, known)} ({file})")
     return name, known[name]
 
 
 def _everything(patches: Path) -> Split:
     found = [f.name for f in folders.folders(patches) if any(f.glob("*.png"))]
     if not found:
-        raise FileNotFoundError(f"no folder in {patches} has a strip (such as ref.png) in it")
+        raise FileMissingError(f"no folder in {patches} has a strip (such as ref.png) in it")
     return Split(tuple(map(folders.same_form, found)), ())
 
 
@@ -62,22 +63,22 @@ def _read(file: Path) -> dict[str, Split]:
             for name, one in texts.read_json(file).items()
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
+        raise InputError(
             f"{file} is not a table of splits ({error!r}): it should map a split's name to"
             ' {"test": [sequences], "train": [sequences]}'
         ) from error
     for name, split in known.items():
         fault = _fault(name, split)
         if fault:
-            raise ValueError(f"{file}, split {name!r}: {fault}")
+            raise InputError(f"{file}, split {name!r}: {fault}")
     if not known:
-        raise ValueError(f"{file} holds no split")
+        raise InputError(f"{file} holds no split")
     return known
 
 
 def _names(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise TypeError(f"{value!r:.40} is no list of names")
+        raise InputTypeError(f"{value!r:.40} is no list of names")
     return tuple(map(folders.same_form, value))
 
 

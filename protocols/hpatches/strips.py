@@ -7,6 +7,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from harness.errors import FileMissingError, InputError
 from harness.types import Patches
 from protocols.imaging.grey import must_fit
 from protocols.imaging.headers import DamagedError, png
@@ -28,24 +29,24 @@ def check(file: Path) -> Strip:
     """Read one strip's bytes: every chunk's checksum, grey pixels, a height of whole patches.
 
     Raises:
-        FileNotFoundError: if there is none.
-        ValueError: if it is damaged, or no column of grey patches; names the file.
+        FileMissingError: if there is none.
+        InputError: if it is damaged, or no column of grey patches; names the file.
     """
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise FileNotFoundError(
+        raise FileMissingError(
             f"{file} is missing or unreadable ({error.strerror}): a sequence has the 16 strips ref,"
             " e1 to e5, h1 to h5 and t1 to t5"
         ) from error
     width, height = _size(file, data)
     if not width or height % width or not height:
-        raise ValueError(
+        raise InputError(
             f"{file} is {width} x {height} pixels: a strip is a column of square patches, so its"
             " height is a multiple of its width"
         )
     if height > HIGHEST:
-        raise ValueError(
+        raise InputError(
             f"{file} is {height} pixels high, and OpenCV reads none above {HIGHEST}: divide the"
             f" sequence into some of at most {HIGHEST // width} patches"
         )
@@ -57,15 +58,15 @@ def read(strip: Strip) -> Patches:
     """The patches of a strip.
 
     Raises:
-        ValueError: if the file is another than the one that was checked, or can't be decoded.
+        InputError: if the file is another than the one that was checked, or can't be decoded.
     """
     data = strip.file.read_bytes()
     if hashlib.sha256(data).hexdigest() != strip.sha256:
-        raise ValueError(f"{strip.file} changed since it was checked: start again")
+        raise InputError(f"{strip.file} changed since it was checked: start again")
     how = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_IGNORE_ORIENTATION  # as stored: it is grey
     image = cv2.imdecode(np.frombuffer(data, np.uint8), how)
     if image is None or image.shape != (strip.patches * strip.width, strip.width):
-        raise ValueError(
+        raise InputError(
             f"{strip.file} can't be decoded as {strip.patches} grey patches: get it again"
         )
     return image.reshape(strip.patches, strip.width, strip.width)
@@ -76,9 +77,9 @@ def _size(file: Path, data: bytes) -> tuple[int, int]:
     try:
         found = png(data)
     except DamagedError as error:
-        raise ValueError(f"{file} {error}: get it again") from error
+        raise InputError(f"{file} {error}: get it again") from error
     if (found.bits, found.colour, found.interlace) != (8, 0, 0):
-        raise ValueError(
+        raise InputError(
             f"{file} has {found.bits} bits a sample, colour type {found.colour} and interlace"
             f" {found.interlace}: strips have 8 bits, colour type 0 (grey) and no interlace, and"
             " none is converted here"

@@ -20,7 +20,7 @@ from jaxtyping import Int
 
 from harness import Dataset
 from harness import cache as caches
-from harness.errors import one_line
+from harness.errors import FileMissingError, InputError, one_line
 from harness.files import atomic, folders, texts
 from protocols.hpatches.reader import OFFICIAL, PARTIAL, HPatches, open_set
 
@@ -97,14 +97,14 @@ def verification(opened: HPatches) -> tuple[Verification, Dataset]:
     for column in ("s1", "t1", "idx1"):
         own = getattr(tables[0], column)
         if not all(np.array_equal(own, getattr(other, column)) for other in tables[1:]):
-            raise ValueError(
+            raise InputError(
                 f"{_all(files)} differ in {column}: in one row all name the"
                 " same first patch; take the three files of one split from one source"
             )
     there = np.all([(table.s1 >= 0) & (table.s2 >= 0) for table in tables], axis=0)
     rows = np.flatnonzero(there)  # the same of all three, since they belong together
     if not rows.size:
-        raise ValueError(f"{_all(files)} hold no pair of the sequences there are")
+        raise InputError(f"{_all(files)} hold no pair of the sequences there are")
     return sorted_by_sequence(*(table.take(rows) for table in tables)), dataset
 
 
@@ -120,9 +120,9 @@ def retrieval(opened: HPatches) -> tuple[Retrieval, Dataset]:
     tables = [_read(file, opened, Patchlist) for file in files]
     queries, distractors = (table.take(np.flatnonzero(table.s >= 0)) for table in tables)
     if not queries.s.size or not distractors.s.size:
-        raise ValueError(f"{_all(files)} hold no query or no distractor of the sequences there are")
+        raise InputError(f"{_all(files)} hold no query or no distractor of the sequences there are")
     if len(opened.test) == 1:  # each query's own sequence is left out of its pool
-        raise ValueError(
+        raise InputError(
             f"retrieval has no distractor where {opened.test[0]} is the only sequence: evaluate"
             " verification and matching alone, or take more sequences"
         )
@@ -150,7 +150,7 @@ def _files(opened: HPatches, names: Sequence[str], write: Writer) -> tuple[list[
     own = {name: opened.tasks / name for name in wanted if opened.tasks}
     there = {name for name, file in own.items() if file.is_file()}
     if there and there != set(wanted):
-        raise FileNotFoundError(
+        raise FileMissingError(
             f"{opened.tasks} has {', '.join(sorted(there))} but lacks"
             f" {', '.join(sorted(set(wanted) - there))}: their rows belong together, so add what"
             " is missing, or move them away to have all made by the official recipe"
@@ -187,9 +187,9 @@ def _read(file: Path, opened: HPatches, form: type[Table]) -> Table:
         with np.errstate(invalid="ignore"):  # pandas refuses what it could not cast
             table = pd.read_csv(StringIO(texts.read_table(file)), dtype=types)
     except (ValueError, OverflowError, OSError) as error:
-        raise ValueError(f"{file} can't be read as a task file: {one_line(error)}") from error
+        raise InputError(f"{file} can't be read as a task file: {one_line(error)}") from error
     if set(table.columns) != set(columns):
-        raise ValueError(
+        raise InputError(
             f"{file} has the columns {', '.join(table.columns)}; {', '.join(columns)} are wanted"
         )
     number = {sequence: i for i, sequence in enumerate(opened.test)}
@@ -199,7 +199,7 @@ def _read(file: Path, opened: HPatches, form: type[Table]) -> Table:
         table[column] = np.append(code, np.int32(-1))[table[column].cat.codes]
     known = (table[sequences] >= 0).all(axis=1)
     if not known.all() and opened.dataset.complete:
-        raise ValueError(
+        raise InputError(
             f"{file}, line {_line(~known)}: a sequence that is not in the test list of split"
             f" {opened.dataset.split!r}"
         )
@@ -212,7 +212,7 @@ def _read(file: Path, opened: HPatches, form: type[Table]) -> Table:
         bound = 6 if kind == "t" else length[own]
         bad = (own >= 0) & ((table[column] < 0) | (table[column] >= bound))
         if bad.any():
-            raise ValueError(
+            raise InputError(
                 f"{file}, line {_line(bad)}: {column} is {table[column][bad].iloc[0]}, beyond the"
                 " strips of this data set; the file belongs to another set"
             )
@@ -244,7 +244,7 @@ def _write_verification(opened: HPatches, files: Sequence[Path]) -> None:
     """Draw in the official order: sequences, indices, types, then the other sequence and index."""
     lonely = [sequence for sequence in opened.test if opened.lengths[sequence] < 2]
     if lonely:
-        raise ValueError(
+        raise InputError(
             f"{opened.dataset.name} has one patch of {', '.join(lonely)}: verification compares two"
             " of a sequence; take it out of the test list"
         )
@@ -289,7 +289,7 @@ def _write_retrieval(opened: HPatches, files: Sequence[Path]) -> None:
     queried = set(kept)
     rest = [one for one in chosen[1] if one not in queried][:distractors]
     if not kept or not rest:
-        raise ValueError(
+        raise InputError(
             f"{opened.dataset.name} has too few structured reference patches for retrieval:"
             f" {len(kept)} queries and {len(rest)} distractors came out of {patches}"
         )

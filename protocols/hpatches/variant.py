@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from harness import Dataset, Descriptions, Protocol, Scores
 from harness.distances import L2
+from harness.errors import InputError
 from protocols.hpatches.reader import HPatches, open_set
 from protocols.hpatches.sample import sample
 from protocols.hpatches.whitening import whiten
@@ -40,7 +41,7 @@ def protocol(
         ties: "mean" over all orders, or "official": as the official code's sorting leaves them.
     """
     if ties not in TIES:
-        raise ValueError(f"ties may be {' or '.join(TIES)}, not {ties!r}")
+        raise InputError(f"ties may be {' or '.join(TIES)}, not {ties!r}")
     root = sample() if data is None else data
     opened = open_set(root, split, allow_partial=allow_partial, training=pcapl)
     task, dataset = prepare(opened)

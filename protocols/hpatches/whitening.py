@@ -5,6 +5,7 @@ from jaxtyping import Float
 
 from harness import Descriptions
 from harness.distances import L2
+from harness.errors import InputError
 from protocols.hpatches.reader import HPatches
 
 KEPT = 0.6  # directions below this quantile of variance are whitened as if they were on it
@@ -18,10 +19,10 @@ def whiten(descriptions: Descriptions, opened: HPatches) -> Descriptions:
     zero.
 
     Raises:
-        ValueError: if the vectors are not compared by L2.
+        InputError: if the vectors are not compared by L2.
     """
     if descriptions.distance is not L2:
-        raise ValueError(
+        raise InputError(
             f"whitening takes float vectors compared by l2, not by {descriptions.distance.name}"
         )
     vectors = descriptions.vectors
@@ -44,7 +45,7 @@ def _zca(train: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "d d"]:
     variance, direction = np.linalg.eigh(centred.T @ centred / len(centred))  # ascending
     floor = variance[int(KEPT * len(variance))]
     if not floor > 0:
-        raise ValueError(
+        raise InputError(
             f"{len(train)} training vectors of {train.shape[1]} numbers vary in too few directions"
             " to be whitened"
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import UInt8
 
+from harness.errors import InputError
 from harness.files import atomic
 from protocols.imaging import frames, png
 from protocols.imaging.detect import detect
@@ -51,7 +52,7 @@ def select(
     """Choose the regions of a sequence: visible everywhere, apart from each other, the strongest.
 
     Raises:
-        ValueError: if fewer than two are left.
+        InputError: if fewer than two are left.
     """
     found = detect(first)
     draws = frames.uniform(
@@ -84,7 +85,7 @@ def select(
         kept=len(kept),
     )
     if len(kept) < 2:
-        raise ValueError(
+        raise InputError(
             f"{name} is left with {len(kept)} of {len(found)} regions, {sum(outside)} of which are"
             " not visible in all images: check its homographies, or take it out"
         )

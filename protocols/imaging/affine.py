@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64, Int, UInt8
 
+from harness.errors import InputError
 from protocols.imaging.frames import Maps
 from protocols.imaging.sampling import READ, Image, levels, middles, read, rounded
 
@@ -79,7 +80,7 @@ def must_lie_on(frames: AffineFrames, width: int, height: int, what: str) -> Non
     at most FLATTEST. Patches of others show only a repeated border, and take hours and gigabytes.
 
     Raises:
-        ValueError: if there is one; says which, and that it is of `what`.
+        InputError: if there is one; says which, and that it is of `what`.
     """
     numbers = np.concatenate([frames.x, frames.y, frames.matrix.ravel()])
     radii = np.zeros((len(frames), 2))
@@ -91,7 +92,7 @@ def must_lie_on(frames: AffineFrames, width: int, height: int, what: str) -> Non
     good &= (frames.y >= -large) & (frames.y <= height - 1 + large)
     if not good.all():
         bad = int(np.argmin(good))
-        raise ValueError(
+        raise InputError(
             f"{what}: region {bad} of {len(frames)}, counted from 0, at ({frames.x[bad]:g},"
             f" {frames.y[bad]:g}) with radii {large[bad]:g} and {small[bad]:g} can't have been"
             f" found in an image of {width} x {height} pixels: the file is damaged, or of an image"
@@ -118,12 +119,12 @@ def affine_patches(
             so to a level of its scale space.
 
     Raises:
-        ValueError: if a region is not finite.
+        InputError: if a region is not finite.
     """
     maps = image_from_patch(frames, extent)
     if not np.isfinite(maps).all():
         bad = np.flatnonzero(~np.isfinite(maps).all(axis=(1, 2)))
-        raise ValueError(f"region {bad[0]} of {len(frames)} has a coordinate that is not finite")
+        raise InputError(f"region {bad[0]} of {len(frames)} has a coordinate that is not finite")
     across, radius, _ = np.linalg.svd(frames.matrix)  # the larger radius first
     step = radius * (extent / (side / 2))
     line = middles(side)

@@ -18,6 +18,7 @@ from jaxtyping import Float32
 from harness import cache as caches
 from harness import parallel
 from harness.code import code_sha256
+from harness.errors import InputError
 from protocols.imaging import frames, sequences
 from protocols.imaging.agreement import CHANCE, Agreement, agreement, spread
 from protocols.imaging.detect import detect
@@ -72,7 +73,7 @@ def check(found: Sequence[sequences.Sequence]) -> list[Fit]:
     """Measure how well the homographies of sequences fit their images.
 
     Raises:
-        ValueError: if patches that a homography maps onto each other are no more alike than others,
+        InputError: if patches that a homography maps onto each other are no more alike than others,
             or if the homographies of a sequence fit clearly better when read in another way; says
             for each file how it would fit.
     """
@@ -83,7 +84,7 @@ def check(found: Sequence[sequences.Sequence]) -> list[Fit]:
     faults = [one.fault for one in fits if one.fault]
     if faults:
         more = [f"and {len(faults) - 3} more sequences"] * (len(faults) > 3)
-        raise ValueError("; ".join([*faults[:3], *more]))
+        raise InputError("; ".join([*faults[:3], *more]))
     return fits
 
 
@@ -91,7 +92,7 @@ def check_once(found: Sequence[sequences.Sequence]) -> None:
     """As `check`, but sequences that fitted before, with the same files, are not measured again.
 
     Raises:
-        ValueError: as `check` does.
+        InputError: as `check` does.
     """
     kept = caches.kept("fits")
     origins = [_origin(one) for one in found]

@@ -7,6 +7,7 @@ import cv2
 import numpy as np
 from jaxtyping import UInt8
 
+from harness.errors import InputError
 from protocols.imaging.headers import DamagedError, Header, header
 
 LIMIT = "HARNESS_MAX_PIXELS"
@@ -35,7 +36,7 @@ def read_grey(file: Path) -> Grey:
     """An image in 8-bit grey: BT.601 luma, in integers, so that every machine rounds alike.
 
     Raises:
-        ValueError: if the file is no image that can be decoded, is too large, or holds values that
+        InputError: if the file is no image that can be decoded, is too large, or holds values that
             8 bits would not show; names the file.
     """
     return decode(file.read_bytes(), file)
@@ -45,7 +46,7 @@ def check(file: Path) -> tuple[int, int]:
     """Height and width of an image that `read_grey` reads; only 16-bit images are decoded for that.
 
     Raises:
-        ValueError: as `read_grey`, but for faults that only decoding shows.
+        InputError: as `read_grey`, but for faults that only decoding shows.
     """
     data = file.read_bytes()
     known = _readable(data, file)
@@ -73,10 +74,10 @@ def _readable(data: bytes, file: Path) -> Header:
     try:
         known = header(data)
     except DamagedError as error:
-        raise ValueError(f"{file} can't be decoded, it {error}: replace the image") from error
+        raise InputError(f"{file} can't be decoded, it {error}: replace the image") from error
     must_fit(known.width, known.height, file)
     if known.form == "PNM" and known.most is not None and known.most < 255:
-        raise ValueError(
+        raise InputError(
             f"{file} has grey values from 0 to {known.most}, and OpenCV would take 255 for white:"
             " stretch them to 0..255 and save the image again"
         )
@@ -87,17 +88,17 @@ def must_fit(width: int, height: int, file: Path) -> None:
     """Refuse an image by its declared size, before room is made for its pixels.
 
     Raises:
-        ValueError: if it is too large for OpenCV, or has more pixels than the limit.
+        InputError: if it is too large for OpenCV, or has more pixels than the limit.
     """
     size = f"{file} has {width} x {height} pixels"
     if max(width, height) > OPENCV_SIDE or width * height > OPENCV_PIXELS:
-        raise ValueError(
+        raise InputError(
             f"{size}: the file may be sound, but it is too large for OpenCV, which reads at most"
             f" {OPENCV_SIDE} a side and {OPENCV_PIXELS} in all; make the image smaller"
         )
     most = _most_pixels()
     if width * height > most:
-        raise ValueError(
+        raise InputError(
             f"{size}, more than {most}, and was not decoded: that could fill the memory; make the"
             f" image smaller, or set {LIMIT} to a larger number"
         )
@@ -108,7 +109,7 @@ def _most_pixels() -> int:
     if not given:
         return MOST_PIXELS
     if not (given.isascii() and given.isdigit() and len(given) < 20 and int(given) > 0):
-        raise ValueError(f"{LIMIT} is {given!r}: a number of pixels is wanted, as {MOST_PIXELS}")
+        raise InputError(f"{LIMIT} is {given!r}: a number of pixels is wanted, as {MOST_PIXELS}")
     return int(given)
 
 
@@ -119,7 +120,7 @@ def _pixels(data: bytes, file: Path, how: int) -> np.ndarray:
     except cv2.error:
         image = None
     if image is None:
-        raise ValueError(f"{file} can't be decoded ({len(data)} bytes): replace the image")
+        raise InputError(f"{file} can't be decoded ({len(data)} bytes): replace the image")
     return np.asarray(image)
 
 
@@ -129,7 +130,7 @@ def _must_use_range(colours: np.ndarray, file: Path) -> None:
     low, high = int(colours.min()), int(colours.max())
     if 0 < high < FULL:
         bits = max(high.bit_length(), 8)
-        raise ValueError(
+        raise InputError(
             f"{file} has 16-bit values, and they are {low} to {high}: as 8-bit grey they would be"
             f" {low >> 8} to {high >> 8}, all but black. If they are {bits}-bit values, multiply"
             f" them by {2 ** (16 - bits)}, or save the image in 8 bits"

@@ -9,11 +9,13 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from harness.errors import InputError
+
 PNG = b"\x89PNG\r\n\x1a\n"
 PADDING = 3  # zero bytes after a bitmap: some programs fill up files to whole words
 
 
-class DamagedError(ValueError):
+class DamagedError(InputError):
     """A file is not whole, or no image. The text goes on where the name of the file ends."""
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.data import copies
+from harness.errors import InputError
 from harness.files import folders
 from protocols.imaging.grey import read_grey
 
@@ -19,18 +20,18 @@ def find(images: Path) -> list[str]:
     """Names of the image files in a folder and below it, links followed, as COLMAP has them.
 
     Raises:
-        OSError: if a link below the folder leads nowhere; names it.
-        ValueError: if there is no such folder, or no image in it.
+        SystemRefusedError: if a link below the folder leads nowhere; names it.
+        InputError: if there is no such folder, or no image in it.
     """
     if not images.is_dir():
-        raise ValueError(f"{images} is not a folder: give one that holds photographs")
+        raise InputError(f"{images} is not a folder: give one that holds photographs")
     found = sorted(
         file.relative_to(images).as_posix()
         for file in folders.files(images)
         if file.suffix.lower() in ENDINGS
     )
     if not found:
-        raise ValueError(f"no images in {images} nor below it: files end in {' '.join(ENDINGS)}")
+        raise InputError(f"no images in {images} nor below it: files end in {' '.join(ENDINGS)}")
     return found
 
 
@@ -63,7 +64,7 @@ def check_names(names: Sequence[str], images: Path, listed: Sequence[str], model
     names, listed = [list(map(folders.same_form, some)) for some in (names, listed)]
     missing = sorted(set(names) - set(listed))
     if missing:
-        raise ValueError(
+        raise InputError(
             f"{len(missing)} of {len(names)} images of {model} are not in {images}: {missing[0]}"
             f"{' and others' * (len(missing) > 1)}; give the folder that the model's names are"
             " relative to"

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float64
 
+from harness.errors import InputError
 from harness.files import folders, texts
 from protocols.imaging.grey import decode
 
@@ -51,21 +52,21 @@ def find(root: Path) -> tuple[list[Sequence], list[Path]]:
     Every image is decoded and every homography read, so that an error comes before any work.
 
     Raises:
-        ValueError: if there is no sequence, or one of them is malformed; names the file.
+        InputError: if there is no sequence, or one of them is malformed; names the file.
     """
     if not root.is_dir():
-        raise ValueError(f"{root} is not a folder: give one that holds image sequences")
+        raise InputError(f"{root} is not a folder: give one that holds image sequences")
     if _has_images(root):
         return [_sequence(root)], []
     inner = folders.folders(root)
     passed_over = [folder for folder in inner if not _has_images(folder)]
     sequences = [_sequence(folder) for folder in inner if folder not in passed_over]
     if not sequences:
-        raise ValueError(f"no images in {root} nor in a folder directly below it: {_WANTED}")
+        raise InputError(f"no images in {root} nor in a folder directly below it: {_WANTED}")
     sequences.sort(key=lambda sequence: sequence.name)
     for a, b in pairwise(sequences):
         if a.name == b.name:
-            raise ValueError(
+            raise InputError(
                 f"folders {a.folder} and {b.folder} of {root} would both be called {a.name}:"
                 " rename one"
             )
@@ -87,7 +88,7 @@ def _sequence(folder: Path) -> Sequence:
         (names for names in LAYOUTS if _candidates(folder, names[0].format(1))), (None, None)
     )
     if image is None or homography is None:
-        raise ValueError(
+        raise InputError(
             f"{folder} has images, but no image 1: {_WANTED}; move images of other kinds away"
         )
     files = tuple(_image_file(folder, image.format(k)) for k in range(1, IMAGES + 1))
@@ -116,39 +117,39 @@ def _candidates(folder: Path, stem: str) -> list[Path]:
 def _image_file(folder: Path, stem: str) -> Path:
     found = _candidates(folder, stem)
     if not found:
-        raise ValueError(
+        raise InputError(
             f"{folder / stem}.* is missing: {_WANTED}; add the image, or take the folder out"
         )
     if len(found) > 1:
-        raise ValueError(f"{' and '.join(map(str, found))} are the same image twice: remove one")
+        raise InputError(f"{' and '.join(map(str, found))} are the same image twice: remove one")
     return found[0]
 
 
 def _homography(file: Path, width: int, height: int) -> Homography:
     if not file.is_file():
-        raise ValueError(f"{file} is missing: {_WANTED}; add the homography")
+        raise InputError(f"{file} is missing: {_WANTED}; add the homography")
     remedy = "it must hold the 3 x 3 numbers, row by row, that map image 1 to this image"
     words = re.split(r"[\s,;]+", texts.read_table(file).strip())
     try:
         numbers = np.array([texts.number(word) for word in words])
     except ValueError as error:
-        raise ValueError(f"{file} can't be read as a homography ({error}): {remedy}") from error
+        raise InputError(f"{file} can't be read as a homography ({error}): {remedy}") from error
     if numbers.size != 9 or not np.isfinite(numbers).all():
-        raise ValueError(f"{file} holds {numbers.size} numbers, or not all are finite: {remedy}")
+        raise InputError(f"{file} holds {numbers.size} numbers, or not all are finite: {remedy}")
     h = numbers.reshape(3, 3)
     # Hadamard's bound on the determinant; 1e-12 of it is what rounding leaves of a singular one.
     if abs(np.linalg.det(h)) <= 1e-12 * np.prod(np.linalg.norm(h, axis=1)):
-        raise ValueError(f"{file} is singular, it maps the plane to a line: {remedy}")
+        raise InputError(f"{file} is singular, it maps the plane to a line: {remedy}")
     middle = float(h[2, 0] * (width - 1) / 2 + h[2, 1] * (height - 1) / 2 + h[2, 2])
     if middle == 0:
-        raise ValueError(f"{file} maps the middle of image 1 to infinity: {remedy}")
+        raise InputError(f"{file} maps the middle of image 1 to infinity: {remedy}")
     return h / middle  # so that a positive third coordinate means in front of the camera
 
 
 def _name(folder: Path, maps: tuple[Homography, ...], width: int, height: int) -> str:
     name = folder.resolve().name
     if not re.fullmatch(r"[A-Za-z0-9_.+-]+", name):
-        raise ValueError(
+        raise InputError(
             f"{folder} can't name a sequence: rename it to letters, digits and any of _ . + -"
         )
     if name.startswith(("i_", "v_")):

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float64, Int
 
 from harness.distances import Crossed, Distance, chunks
+from harness.errors import InputError
 from harness.types import Rows, Vectors
 
 HELD = 32  # pairs for each row that are sorted at a time
@@ -121,10 +122,10 @@ def ratio(distance: Distance, a: Vectors, b: Vectors) -> Matches:
     The ratio of two distances of 0 is 1: nothing is sure.
 
     Raises:
-        ValueError: if b has one row.
+        InputError: if b has one row.
     """
     if len(b) < 2:
-        raise ValueError("there is one region to match with, and no second: no ratio is defined")
+        raise InputError("there is one region to match with, and no second: no ratio is defined")
     both = np.concatenate([a, b])
     columns, shares = [], []
     for start, crossed in _crossed(distance, a, b):

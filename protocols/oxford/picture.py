@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float64, Int, Int32, UInt8
 
 from harness import Dataset, Descriptions
+from harness.errors import InputError, UnknownNameError
 from harness.escape import visible
 from harness.files import folders
 from harness.registry import unknown
@@ -68,10 +69,10 @@ def matches(
     root = sample() if data is None else folder_of(data)
     known = [folder.name for folder in folders.folders(root)]
     if sequence not in known:
-        raise LookupError(unknown("sequences", sequence, known))
+        raise UnknownNameError(unknown("sequences", sequence, known))
     (found, *others), _ = find(root / sequence)
     if others:
-        raise ValueError(f"{root / sequence} holds several sequences: give it as --data")
+        raise InputError(f"{root / sequence} holds several sequences: give it as --data")
     check_fit(root, [found])
     numbers = [_number(text) for text in (first, second)]
     places = [(found, k) for k in numbers]
@@ -116,7 +117,7 @@ def matches(
 def _number(text: str) -> int:
     """Which image, counted from 0."""
     if text not in map(str, range(1, IMAGES + 1)):
-        raise ValueError(f"image {text!r} is none of 1 to {IMAGES}")
+        raise InputError(f"image {text!r} is none of 1 to {IMAGES}")
     return int(text) - 1
 
 

@@ -19,6 +19,7 @@ from jaxtyping import Int
 
 from harness import Block, Dataset, parallel
 from harness import cache as caches
+from harness.errors import InputError
 from harness.types import Patches
 from protocols.imaging import fit
 from protocols.imaging.affine import AffineFrames, affine_patches
@@ -86,7 +87,7 @@ def open_set(
         allow_partial: take what is there of the published sequences.
 
     Raises:
-        ValueError: if a file is missing or malformed, if homographies don't fit the images, or if
+        InputError: if a file is missing or malformed, if homographies don't fit the images, or if
             two images have nothing in common; names the file, or the images.
     """
     root = folder_of(root)
@@ -124,7 +125,7 @@ def _with_regions(sequences: list[Sequence], frames: Path | None) -> list[Sequen
         return sequences
     known = [one for one in sequences if regions.has_files(frames, one.folder)]
     if not known:
-        raise ValueError(
+        raise InputError(
             f"{frames} has regions of none of {', '.join(one.folder for one in sequences)}:"
             f" {sequences[0].folder}.npz is wanted, or a folder {sequences[0].folder}"
         )
@@ -149,7 +150,7 @@ def _name(root: Path, sequences: list[Sequence], allow_partial: bool) -> tuple[s
             return name, True
     if not allow_partial:
         missing = ", ".join(one for one in SIX if one not in names) or "one of bark and trees"
-        raise ValueError(
+        raise InputError(
             f"of the published sequences, {missing} is missing; add what is, or give"
             " --allow-partial to have the others scored, which enter no leaderboard"
         )
@@ -160,7 +161,7 @@ def check_fit(root: Path, sequences: list[Sequence]) -> None:
     """Check homographies against images, except those of published sets and of sets made here.
 
     Raises:
-        ValueError: as `fit.check_once` does.
+        InputError: as `fit.check_once` does.
     """
     if not (root / "dataset.json").is_file():
         fit.check_once([one for one in sequences if differs(one)])
@@ -198,17 +199,17 @@ def regions_of(
     """The regions of one image, detected or read; in the order of `regions.chosen`."""
     sequence, k = place
     if features is not None and features < 1:
-        raise ValueError(f"features={features}: an image needs at least one region")
+        raise InputError(f"features={features}: an image needs at least one region")
     if frames is None:
         if features is None:
-            raise ValueError(
+            raise InputError(
                 "features=none asks for all regions, and a detector has no end: give a number"
             )
         found = regions.detected(sequence.files[k], sequence.sha256[k], features)
     else:
         found = regions.read(frames, sequence.folder, k + 1, sequence.files[k])
     if not len(found):
-        raise ValueError(f"{sequence.files[k]} has no regions: leave the sequence out")
+        raise InputError(f"{sequence.files[k]} has no regions: leave the sequence out")
     return regions.chosen(found, features)
 
 
@@ -216,7 +217,7 @@ def block_of(one: tuple[tuple[Sequence, int], AffineFrames], *, magnification: f
     """The patches of one image; their hash is kept in the cache by all that they are made from."""
     (sequence, k), frames = one
     if not 0 < magnification < np.inf:
-        raise ValueError(f"magnification={magnification:g}: a number above 0 is wanted")
+        raise InputError(f"magnification={magnification:g}: a number above 0 is wanted")
 
     def read() -> Patches:
         image = read_grey(sequence.files[k]).astype(np.float32)
@@ -248,7 +249,7 @@ def _planes(
         sequence, first, other = sequences[i], every[i * IMAGES], every[i * IMAGES + k]
         found = correspondences(first, other, sequence.from_first[k], measure)
         if not len(found.a):
-            raise ValueError(
+            raise InputError(
                 f"no region of {sequence.files[0]} corresponds to one of {sequence.files[k].name}:"
                 " nothing can be scored; take more regions, or leave the sequence out"
             )

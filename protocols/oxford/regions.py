@@ -17,7 +17,7 @@ from jaxtyping import Float64
 
 from harness import cache as caches
 from harness.code import code_sha256
-from harness.errors import one_line
+from harness.errors import InputError, one_line
 from harness.files import folders, texts
 from protocols.imaging.affine import AffineFrames, must_lie_on
 from protocols.imaging.grey import check, read_grey
@@ -56,7 +56,7 @@ def read(folder: Path, sequence: str, number: int, image: Path) -> AffineFrames:
     """The regions of one image as files have them, in their order.
 
     Raises:
-        ValueError: if a file is missing or malformed; names it.
+        InputError: if a file is missing or malformed; names it.
     """
     arrays = folder / f"{sequence}.npz"
     if arrays.is_file():
@@ -69,7 +69,7 @@ def read(folder: Path, sequence: str, number: int, image: Path) -> AffineFrames:
         and file.suffix.lower() not in ENDINGS + OTHER_ENDINGS
     ]
     if len(found) != 1:
-        raise ValueError(
+        raise InputError(
             f"{folder / sequence} has {len(found)} files of regions called img{number}.*; one is"
             f" wanted, or {arrays.name} with all of the sequence beside that folder"
         )
@@ -82,14 +82,14 @@ def _of_vlfeat(file: Path, name: str) -> AffineFrames:
         with ZipFile(file) as packed:
             size = packed.getinfo(f"{name}.npy").file_size
         if size > LARGEST:
-            raise ValueError(f"it would have {size} bytes, more than {LARGEST}")
+            raise InputError(f"it would have {size} bytes, more than {LARGEST}")
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             rows = arrays[name]
     except Exception as error:  # of many types, by the way in which the file is broken
         told = f"{type(error).__name__}: {one_line(error)}"
-        raise ValueError(f"{file} has no array {name} ({told}): {remedy}") from error
+        raise InputError(f"{file} has no array {name} ({told}): {remedy}") from error
     if rows.ndim != 2 or rows.shape[1] != 6 or rows.dtype.kind not in "iuf":
-        raise ValueError(f"{file}: {name} has the shape {rows.shape} ({rows.dtype}): {remedy}")
+        raise InputError(f"{file}: {name} has the shape {rows.shape} ({rows.dtype}): {remedy}")
     x, y, a11, a21, a12, a22 = rows.astype(np.float64).T
     matrix = np.stack([a11, a12, a21, a22], axis=1).reshape(-1, 2, 2)
     return AffineFrames(x - 1, y - 1, matrix, np.zeros(len(x)))
@@ -102,9 +102,9 @@ def _of_oxford(file: Path) -> AffineFrames:
         _, count, *lines = [line for line in text.split("\n") if line.strip()]
         rows = np.array([[texts.number(word) for word in line.split()[:5]] for line in lines])
         if rows.shape != (int(count), 5):
-            raise ValueError(f"{count.strip()} regions are announced, there are {len(rows)} rows")
+            raise InputError(f"{count.strip()} regions are announced, there are {len(rows)} rows")
     except ValueError as error:
-        raise ValueError(f"{file} can't be read as regions ({error}): {remedy}") from error
+        raise InputError(f"{file} can't be read as regions ({error}): {remedy}") from error
     x, y, a, b, c = rows.T.copy()
     matrix = np.zeros((len(x), 2, 2))
     with np.errstate(all="ignore"):  # of what is no ellipse
@@ -120,7 +120,7 @@ def _checked(frames: AffineFrames, image: Path, what: str) -> AffineFrames:
         sound = np.isfinite(table(frames)).all(axis=1) & (np.linalg.det(frames.matrix) != 0)
     if not sound.all():
         bad = np.flatnonzero(~sound)[0] + 1
-        raise ValueError(f"{what}: region {bad} of {len(frames)} is no ellipse; leave it out")
+        raise InputError(f"{what}: region {bad} of {len(frames)} is no ellipse; leave it out")
     height, width = check(image)
     must_lie_on(frames, width, height, what)
     return frames

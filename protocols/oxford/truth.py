@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
+from harness.errors import InputError
 from protocols.imaging.affine import AffineFrames
 from protocols.imaging.sequences import Homography
 from protocols.oxford.ellipses import Ellipses, Measure, ellipses_of, overlapping, warped
@@ -75,7 +76,7 @@ def repeatability(
         measure: of overlap.
 
     Raises:
-        ValueError: if an image has no region in the part that both show.
+        InputError: if an image has no region in the part that both show.
     """
     back = np.linalg.inv(homography)
     here, there = ellipses_of(a), ellipses_of(b)
@@ -85,7 +86,7 @@ def repeatability(
     here, mapped = here.take(np.flatnonzero(seen_a)), mapped.take(np.flatnonzero(seen_b))
     fewer = min(len(here), len(mapped))
     if not fewer:
-        raise ValueError("an image has no region where both images see: repeatability is undefined")
+        raise InputError("an image has no region where both images see: repeatability is undefined")
     found = len(_truth(here, mapped, REPEATED, measure, RADIUS).assigned)
     return found / fewer, found
 

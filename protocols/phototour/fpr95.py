@@ -8,6 +8,7 @@ the three differ by up to half a point of percent.
 import numpy as np
 from jaxtyping import Bool, Float
 
+from harness.errors import InputError
 from harness.metrics import Ranking
 
 
@@ -20,7 +21,7 @@ def fpr_at_95_hardnet(match: Bool[np.ndarray, " n"], distance: Float[np.ndarray,
     and first takes 1 / (1 / (d + 1e-8) + 1e-8) of the distance d, which rounding may tie.
 
     Raises:
-        ValueError: if there is no match, or nothing else.
+        InputError: if there is no match, or nothing else.
 
     Example:
         >>> same = np.ones(4)
@@ -30,9 +31,9 @@ def fpr_at_95_hardnet(match: Bool[np.ndarray, " n"], distance: Float[np.ndarray,
         0.0
     """
     if match.all() or not match.any():
-        raise ValueError(f"{np.count_nonzero(match)} matches among {match.size} pairs: undefined")
+        raise InputError(f"{np.count_nonzero(match)} matches among {match.size} pairs: undefined")
     if not np.isfinite(distance).all():
-        raise ValueError(f"{np.count_nonzero(~np.isfinite(distance))} distances are not finite")
+        raise InputError(f"{np.count_nonzero(~np.isfinite(distance))} distances are not finite")
     ordered = match[np.argsort(distance, kind="stable")]
     at = int(np.argmax(20 * np.cumsum(ordered) >= 19 * np.count_nonzero(ordered)))
     return float(np.count_nonzero(~ordered[:at]) / np.count_nonzero(~ordered))
@@ -44,7 +45,7 @@ def fpr_at_95_tian(ranking: Ranking) -> float:
     Y. Tian's `cal_fpr95` (HyNet, 2020) and the evaluation of TFeat. Ties are accepted together.
 
     Raises:
-        ValueError: if there are fewer than 20 matches: number ceil(0.95 n) + 1 doesn't exist; or
+        InputError: if there are fewer than 20 matches: number ceil(0.95 n) + 1 doesn't exist; or
             if every pair is a match.
 
     Example:
@@ -54,9 +55,9 @@ def fpr_at_95_tian(ranking: Ranking) -> float:
         0.5
     """
     if ranking.matches < 20:
-        raise ValueError(f"{ranking.matches:g} matches: tian's FPR95 needs 20 or more")
+        raise InputError(f"{ranking.matches:g} matches: tian's FPR95 needs 20 or more")
     if not ranking.pairs > ranking.matches:
-        raise ValueError(f"all {ranking.pairs:g} pairs are matches: undefined")
+        raise InputError(f"all {ranking.pairs:g} pairs are matches: undefined")
     wanted = -(-19 * int(ranking.matches) // 20) + 1
     found = np.cumsum(ranking.hits)
     at = int(np.argmax(found >= wanted))

@@ -22,6 +22,7 @@ from jaxtyping import Bool, Int, UInt8
 
 from harness import Block
 from harness.data import copies
+from harness.errors import FileMissingError, InputError
 from harness.files import folders, texts
 from harness.types import Patches, Rows
 from protocols.phototour.writer import GRID, PIXELS, SIDE, TILE
@@ -82,20 +83,20 @@ def read_scene(folder: Path, name: str | None = None) -> Scene:
         name: of the scene; that of the folder, links followed, where None.
 
     Raises:
-        FileNotFoundError: if info.txt or a tile is missing.
-        ValueError: if a file is damaged, or tiles and lines don't fit each other.
+        FileMissingError: if info.txt or a tile is missing.
+        InputError: if a file is damaged, or tiles and lines don't fit each other.
     """
     point = _whole(_table(folder / "info.txt", 1)[:, 0], folder / "info.txt")
     lines = f"{folder / 'info.txt'} has {len(point)} lines"
     files = _numbered(folder, -(-len(point) // TILE), lines)
     if (len(files) - 1) * TILE >= len(point):
-        raise ValueError(
+        raise InputError(
             f"{folder} has {len(files)} tiles, and {lines}, which {-(-len(point) // TILE)} tiles"
             f" would hold: the text is cut off, or tiles of another scene lie there; {AGAIN}"
         )
     interest = folder / "interest.txt"
     if interest.is_file() and (count := _lines(interest)) != len(point):
-        raise ValueError(f"{interest} has {count} lines, and {lines}: one is cut off; {AGAIN}")
+        raise InputError(f"{interest} has {count} lines, and {lines}: one is cut off; {AGAIN}")
     name = folder.resolve().name if name is None else name
     return Scene(name, folder, point, tuple(_tile(file) for file in files))
 
@@ -104,42 +105,42 @@ def read_pairs(scene: Scene, name: str | None = None) -> Pairs:
     """The pairs of a list: of the papers' list or, where it isn't there, of the largest one.
 
     Raises:
-        FileNotFoundError: if there is no such list.
-        ValueError: if the name has a folder in it, or the list is not as long as its name says,
+        FileMissingError: if there is no such list.
+        InputError: if the name has a folder in it, or the list is not as long as its name says,
             or does not fit info.txt.
     """
     if name is not None and (name in ("", ".", "..") or re.search(r"[/\\\0]", name)):
-        raise ValueError(
+        raise InputError(
             f"pairs is {name!r}: give the plain name of a file in the scene's folder, as {TEST}"
         )
     file = scene.folder / (_largest(scene.folder) if name is None else name)
     if not file.is_file():
         others = ", ".join(_lists(scene.folder))
-        raise FileNotFoundError(f"{file} is missing; {scene.folder} has {others or 'no such list'}")
+        raise FileMissingError(f"{file} is missing; {scene.folder} has {others or 'no such list'}")
     column = _whole(_table(file, 5)[:, [0, 3, 1, 4]], file)
     rows, points = column[:, :2], column[:, 2:]
     named = re.fullmatch(r"m50_(\d+)_\1_\d+\.txt", file.name)
     if named and len(rows) != int(named[1]):
-        raise ValueError(
+        raise InputError(
             f"{file} has {len(rows)} lines, its name says {named[1]}: it is cut off or another"
             f" list; {AGAIN}"
         )
     outside = np.flatnonzero(((rows < 0) | (rows >= len(scene))).any(axis=1))
     if outside.size:
-        raise ValueError(
+        raise InputError(
             f"{file}, line {_line(file, outside[0])}: patches {rows[outside[0]].tolist()} of a"
             f" scene that has {len(scene)} (lines of info.txt); {AGAIN}"
         )
     wrong = np.flatnonzero((scene.point[rows] != points).any(axis=1))
     if wrong.size:
-        raise ValueError(
+        raise InputError(
             f"{file}, line {_line(file, wrong[0])}: patches {rows[wrong[0]].tolist()} show points"
             f" {points[wrong[0]].tolist()}, in info.txt {scene.point[rows[wrong[0]]].tolist()}"
             f" ({wrong.size} of {len(rows)} pairs disagree): files of two scenes; {AGAIN}"
         )
     match = points[:, 0] == points[:, 1]
     if match.all() or not match.any():
-        raise ValueError(
+        raise InputError(
             f"{file} has {np.count_nonzero(match)} matches among {len(match)} pairs: both matches"
             " and non-matches are needed"
         )
@@ -150,8 +151,8 @@ def read_reference_images(scene: Scene) -> Rows:
     """The number of the image in which each patch's point was found.
 
     Raises:
-        FileNotFoundError: if the scene has no interest.txt.
-        ValueError: if it is cut off.
+        FileMissingError: if the scene has no interest.txt.
+        InputError: if it is cut off.
     """
     file = scene.folder / "interest.txt"
     return _whole(_table(file, 1)[:, 0], file)
@@ -203,13 +204,13 @@ def _tile(file: Path) -> Tile:
     with file.open("rb") as stream:
         head = stream.read(14 + 4)
         if len(head) < 18 or head[:2] != b"BM":
-            raise ValueError(f"{file} is no bitmap (it starts with {head[:8]!r}); {AGAIN}")
+            raise InputError(f"{file} is no bitmap (it starts with {head[:8]!r}); {AGAIN}")
         offset, length = struct.unpack("<II", head[10:18])
         rest = stream.read(max(offset - len(head), 0)) if offset < 1 << 16 else b""
         size = stream.seek(0, 2)
     core = length == 12  # the first form of the header: numbers of 16 bits, colours of 3 bytes
     if len(rest) < offset - 18 or offset < 14 + length or not (core or 40 <= length):
-        raise ValueError(f"{file} is cut off after {size} bytes, or its header is damaged; {AGAIN}")
+        raise InputError(f"{file} is cut off after {size} bytes, or its header is damaged; {AGAIN}")
     if core:
         width, height, _, bits = struct.unpack("<HHHH", rest[:8])
         packing = colours = 0
@@ -217,7 +218,7 @@ def _tile(file: Path) -> Tile:
         width, height, _, bits, packing = struct.unpack("<iiHHI", rest[:16])
         (colours,) = struct.unpack("<I", rest[28:32])
     if (width, abs(height), bits, packing) != (PIXELS, PIXELS, 8, 0):
-        raise ValueError(
+        raise InputError(
             f"{file} is {width} x {abs(height)} pixels of {bits} bits"
             f"{', compressed' * bool(packing)}; a tile has {PIXELS} x {PIXELS} of 8, as they are"
         )
@@ -226,11 +227,11 @@ def _tile(file: Path) -> Tile:
     colours = min(colours or 256, len(palette) // colour)
     palette = palette[: colours * colour].reshape(-1, colour)[:, :3]
     if (palette != np.arange(colours)[:, None]).any():
-        raise ValueError(f"{file} has a palette of other colours than the 256 greys in order")
+        raise InputError(f"{file} has a palette of other colours than the 256 greys in order")
     end = offset + PIXELS * PIXELS
     if size != end:
         what = f"is cut off after {size} of" if size < end else f"has {size} bytes, more than its"
-        raise ValueError(f"{file} {what} {end} bytes; {AGAIN}")
+        raise InputError(f"{file} {what} {end} bytes; {AGAIN}")
     return Tile(file, offset, upright=height < 0)
 
 
@@ -240,12 +241,12 @@ def _numbered(folder: Path, wanted: int, lines: str) -> list[Path]:
     for file in folders.entries(folder):
         named = NUMBERED.fullmatch(file.name)
         if named and found.setdefault(int(named[1]), file) != file:
-            raise ValueError(f"{found[int(named[1])]} and {file} have one number: remove one")
+            raise InputError(f"{found[int(named[1])]} and {file} have one number: remove one")
     wanted = max(wanted, len(found))
     missing = [number for number in range(wanted) if number not in found]
     if missing:
         some = ", ".join(f"patches{number:04}.bmp" for number in missing[:5])
-        raise FileNotFoundError(
+        raise FileMissingError(
             f"{folder} lacks {len(missing)} of {wanted} tiles of {TILE} patches"
             f" ({some}{', ...' * (len(missing) > 5)}), and {lines}: {AGAIN}"
         )
@@ -262,25 +263,23 @@ def _largest(folder: Path) -> str:
         return TEST
     lists = [file for file in _lists(folder) if file.endswith("_0.txt")]
     if not lists:
-        raise FileNotFoundError(
-            f"{folder} has no list of pairs, neither {TEST} nor any m50_*_0.txt"
-        )
+        raise FileMissingError(f"{folder} has no list of pairs, neither {TEST} nor any m50_*_0.txt")
     return max(lists, key=lambda name: ([int(part) for part in re.findall(r"\d+", name)], name))
 
 
 def _table(file: Path, columns: int) -> np.ndarray:
     """Numbers of a text file, a row a line; lines have at least so many, each the same."""
     if not file.is_file():
-        raise FileNotFoundError(f"{file} is missing: {AGAIN}")
+        raise FileMissingError(f"{file} is missing: {AGAIN}")
     text = texts.read(file)
     try:
         if not text.strip():
-            raise ValueError("no numbers")
+            raise InputError("no numbers")
         found = np.loadtxt(text.split("\n"), np.float64, comments=None, ndmin=2)
     except ValueError:
         found = np.empty((0, 0))
     if not len(found) or found.shape[1] < columns or not np.isfinite(found).all():
-        raise ValueError(_fault(file, text, columns))
+        raise InputError(_fault(file, text, columns))
     texts.must_be_whole(text, file)
     return found
 
@@ -322,7 +321,7 @@ def _is_number(field: str) -> bool:
 def _whole(numbers: np.ndarray, file: Path) -> Int[np.ndarray, "..."]:
     bad = np.argwhere((numbers != np.rint(numbers)) | (np.abs(numbers) > LARGEST))
     if bad.size:
-        raise ValueError(
+        raise InputError(
             f"{file}, line {_line(file, bad[0, 0])}: {numbers[tuple(bad[0])]} can't number"
             f" anything; {AGAIN}"
         )

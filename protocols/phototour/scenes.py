@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from harness import Block, Dataset, Scores
+from harness.errors import FileMissingError, InputError, UnknownNameError
 from harness.files import folders
 from harness.registry import unknown
 from harness.statistics import Interval, interval_over_parts
@@ -64,23 +65,23 @@ def open_scenes(data: Path | None, split: str | None) -> Opened:
             place (liberty, liberty_harris) only the first.
 
     Raises:
-        FileNotFoundError: if there is no scene, or a part of one is missing.
-        LookupError: if a scene of the split is not there.
-        ValueError: if a file of a scene is damaged, or two scenes are one.
+        FileMissingError: if there is no scene, or a part of one is missing.
+        UnknownNameError: if a scene of the split is not there.
+        InputError: if a file of a scene is damaged, or two scenes are one.
     """
     root, found = _folders(sample() if data is None else data)
     asked = folders.same_form(split) if split else ""
     chosen = sorted(set(asked.split("+"))) if asked else _without_twins(root, found)
     for name in chosen:
         if name not in found:
-            raise LookupError(f"{root}: {unknown('scenes', name, found)}")
+            raise UnknownNameError(f"{root}: {unknown('scenes', name, found)}")
     if MEAN in chosen:
-        raise ValueError(f"{found[MEAN]}: a scene can't be called {MEAN!r}, as scores are")
+        raise InputError(f"{found[MEAN]}: a scene can't be called {MEAN!r}, as scores are")
     seen: dict[Path | str, str] = {}
     for name in chosen:
         for same in (found[name].resolve(), name.lower()):  # links, and names in other letters
             if seen.setdefault(same, name) != name:
-                raise ValueError(f"{root}: {seen[same]} and {name} are one scene; remove one")
+                raise InputError(f"{root}: {seen[same]} and {name} are one scene; remove one")
     scenes = tuple(read_scene(found[name], name) for name in chosen)
     name = _name(root, scenes)
     said = [UNCHECKED if scene.name in SIZES else UNCHECKED_HARRIS for scene in scenes]
@@ -177,9 +178,7 @@ def scores(
 def _folders(root: Path) -> tuple[Path, dict[str, Path]]:
     """The folder of scenes that a folder holds or is, and each scene's own."""
     if not root.is_dir():
-        raise FileNotFoundError(
-            f"{root} is not a folder: --data takes a folder of PhotoTour scenes"
-        )
+        raise FileMissingError(f"{root} is not a folder: --data takes a folder of PhotoTour scenes")
     if (root / "info.txt").is_file():
         return root, {folders.same_form(root.resolve().name): root}
     inner = [folder for folder in folders.folders(root) if _has_parts(folder)]
@@ -187,7 +186,7 @@ def _folders(root: Path) -> tuple[Path, dict[str, Path]]:
     if not found and (root / "phototour").is_dir():  # a folder of many data sets
         return _folders(root / "phototour")
     if not found:
-        raise FileNotFoundError(
+        raise FileMissingError(
             f"{root} has no scene (a folder such as liberty with info.txt and patches0000.bmp in"
             " it) and is none itself"
         )

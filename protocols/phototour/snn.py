@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from harness import Descriptions, Protocol, Scores, parallel
 from harness.distances import Distance
+from harness.errors import InputError
 from harness.metrics import average_precision, rank_uncertain
 from harness.statistics import Interval, interval_of_mean
 from harness.types import Rows, Vectors
@@ -49,7 +50,7 @@ def snn(*, data: Path | None = None, split: str | None = None) -> Protocol:
     images = [read_reference_images(scene) for scene in opened.scenes]
     for scene, image in zip(opened.scenes, images, strict=True):
         if not len(_groups(scene.point, image)):
-            raise ValueError(
+            raise InputError(
                 f"{scene.folder}: in no reference image of interest.txt are there two patches of"
                 " one point, and one of another; its first column should say in which image the"
                 " point was found, not the patch"

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from harness import Dataset
+from harness.errors import InputError
 from harness.files import texts
 from harness.types import Rows
 from protocols.phototour.reader import Scene, read_reference_images, sha256
@@ -21,8 +22,8 @@ def training_set(data: Path) -> Dataset | None:
     all of a scene are of one image.
 
     Raises:
-        FileNotFoundError: if a part of a scene is missing.
-        ValueError: if a file of a scene is damaged, or two scenes are one.
+        FileMissingError: if a part of a scene is missing.
+        InputError: if a file of a scene is damaged, or two scenes are one.
     """
     if not holds_scenes(data):
         return None
@@ -48,7 +49,7 @@ def _files(scene: Scene, image: Rows) -> Iterator[str]:
         listed = texts.read_json(about).get("images", []) if told else []
         known = dict(enumerate(one["sha256"] for one in listed))
     except (LookupError, TypeError, AttributeError) as error:
-        raise ValueError(
+        raise InputError(
             f'{about} does not list images as builders do, {{"name": ..., "sha256": ...}} each:'
             " correct it, or leave images out of it"
         ) from error

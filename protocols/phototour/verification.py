@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from harness import Descriptions, Protocol, Scores, parallel
+from harness.errors import InputError
 from harness.metrics import (
     Ranking,
     average_precision,
@@ -71,7 +72,7 @@ def phototour(
         fpr95: how it is counted.
     """
     if fpr95 not in FPR95:
-        raise ValueError(f"fpr95 may be {', '.join(FPR95)}, not {fpr95!r}")
+        raise InputError(f"fpr95 may be {', '.join(FPR95)}, not {fpr95!r}")
     opened = open_scenes(data, split)
     lists = [read_pairs(scene, pairs) for scene in opened.scenes]
     rows = [np.unique(np.concatenate([one.a, one.b])) for one in lists]

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int, Shaped, UInt8
 
+from harness.errors import InputError
 from harness.files import atomic
 from harness.files.atomic import placing
 
@@ -35,8 +36,8 @@ def write_scene(
     """Write one scene into a new folder, which appears when it is whole; as `fill` does.
 
     Raises:
-        ValueError: as `fill` does; the folder is not there then.
-        FileExistsError: if there is something in the folder.
+        InputError: as `fill` does; the folder is not there then.
+        FileInTheWayError: if there is something in the folder.
     """
     with placing(folder) as unfinished:
         fill(unfinished, patches, points, interest, pairs, second=second, about=about)
@@ -68,17 +69,17 @@ def fill(
         about: kept as dataset.json; its "name" is that of the data set.
 
     Raises:
-        ValueError: if the arguments don't fit each other.
+        InputError: if the arguments don't fit each other.
     """
     n = len(points)
     if not n or interest.shape != (n, 5):
-        raise ValueError(f"{n} points and {list(interest.shape)} numbers of interest: n and [n, 5]")
+        raise InputError(f"{n} points and {list(interest.shape)} numbers of interest: n and [n, 5]")
     other = np.zeros(n, int) if second is None else second
     for name, rows in pairs.items():
         if not PAIRS.fullmatch(name):
-            raise ValueError(f"{name!r} names no list of pairs: m50_100000_100000_0.txt does")
+            raise InputError(f"{name!r} names no list of pairs: m50_100000_100000_0.txt does")
         if rows.ndim != 2 or rows.shape[1] != 2 or (rows < 0).any() or (rows >= n).any():
-            raise ValueError(f"{name}: {list(rows.shape)} with rows outside of 0 .. {n - 1}")
+            raise InputError(f"{name}: {list(rows.shape)} with rows outside of 0 .. {n - 1}")
     for number, tile in enumerate(_tiles(patches, n)):
         with atomic.writing(folder / f"patches{number:04}.bmp") as stream:
             stream.write(_bitmap(tile))
@@ -105,7 +106,7 @@ def _tiles(patches: Iterable[Patches], n: int) -> Iterator[UInt8[np.ndarray, "10
     filled = total = 0
     for batch in patches:
         if batch.dtype != np.uint8 or batch.shape[1:] != (SIDE, SIDE):
-            raise ValueError(
+            raise InputError(
                 f"{batch.dtype} {list(batch.shape)} came; patches are uint8 [n, 64, 64]"
             )
         total += len(batch)
@@ -121,7 +122,7 @@ def _tiles(patches: Iterable[Patches], n: int) -> Iterator[UInt8[np.ndarray, "10
                 filled = 0
                 tile[:] = 0
     if total != n:
-        raise ValueError(f"{total}{' and more' * (total > n)} patches came for {n} points")
+        raise InputError(f"{total}{' and more' * (total > n)} patches came for {n} points")
     if filled:
         yield tile.reshape(PIXELS, PIXELS)
 

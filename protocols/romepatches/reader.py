@@ -23,7 +23,7 @@ import scipy.io
 from jaxtyping import Int
 
 from harness import Block, Dataset
-from harness.errors import one_line
+from harness.errors import FileMissingError, InputError, one_line
 from harness.files import matlab
 from harness.types import Patches
 from protocols.naming import granted, unless_wrong
@@ -66,19 +66,17 @@ def open_set(data: Path | None) -> RomePatches:
     read once, so that protocols share its patches.
 
     Raises:
-        FileNotFoundError: if a file is missing.
-        ValueError: if a file is damaged, or patches and labels don't fit each other; names both.
+        FileMissingError: if a file is missing.
+        InputError: if a file is damaged, or patches and labels don't fit each other; names both.
     """
     root = sample() if data is None else data
     if not root.is_dir():
-        raise FileNotFoundError(f"{root} is not a folder: --data takes that of the .mat files")
+        raise FileMissingError(f"{root} is not a folder: --data takes that of the .mat files")
     if not _has_parts(root) and (root / "romepatches").is_dir():
         root = root / "romepatches"
     missing = [file.name for file in _files(root) if not file.is_file()]
     if missing:
-        raise FileNotFoundError(
-            f"{root} lacks {', '.join(missing)}: harness data fetch romepatches"
-        )
+        raise FileMissingError(f"{root} lacks {', '.join(missing)}: harness data fetch romepatches")
     return _read(root.absolute(), tuple(map(_stamp, (*_files(root), root / "dataset.json"))))
 
 
@@ -148,12 +146,12 @@ def _read(root: Path, stamps: tuple[tuple[int, int] | None, ...]) -> RomePatches
 def _labels(file: Path, variable: str) -> Int[np.ndarray, " n"]:
     found = _variable(file, variable)
     if found.dtype.kind not in "iuf" or not found.size or found.size != max(found.shape):
-        raise ValueError(
+        raise InputError(
             f"{file}: {variable} is {found.dtype} of shape {found.shape}; a vector of numbers of"
             " points is wanted"
         )
     if not (np.abs(found.astype(np.float64)) <= LARGEST).all() or (found != np.round(found)).any():
-        raise ValueError(f"{file}: {variable} holds what is no whole number")
+        raise InputError(f"{file}: {variable} holds what is no whole number")
     return found.ravel().astype(np.int64)
 
 
@@ -162,13 +160,13 @@ def _positives(
 ) -> Int[np.ndarray, "q m"]:
     """Places of each query's matches in the database; as many for each."""
     if len(np.unique(queries)) < len(queries):
-        raise ValueError(f"{file}: labels_gt has a point twice; each query has a point of its own")
+        raise InputError(f"{file}: labels_gt has a point twice; each query has a point of its own")
     order = np.argsort(database, kind="stable")
     begin, end = (np.searchsorted(database[order], queries, side) for side in ("left", "right"))
     counts = end - begin
     if counts.min() != counts.max() or not counts.min():
         odd = int(np.argmin(counts))
-        raise ValueError(
+        raise InputError(
             f"{file}: point {queries[odd]} of labels_gt is {counts[odd]} times in labels, others up"
             f" to {counts.max()} times; every query has as many matches, officially {POSITIVES}"
         )
@@ -184,7 +182,7 @@ def _patches(file: Path, n: int, label_file: Path) -> Patches:
     sides = [axis for axis in rest if axis not in colour]
     is_square = len(sides) == 2 and found.shape[sides[0]] == found.shape[sides[1]]
     if len(number) != 1 or len(colour) > 1 or not is_square:
-        raise ValueError(
+        raise InputError(
             f"{file}: patches has the shape {found.shape}; one axis of {n}, as many as"
             f" {label_file.name} has labels, two of one other size and perhaps one of 3 are wanted,"
             " in any order"
@@ -204,11 +202,11 @@ def _bytes(values: np.ndarray, file: Path) -> np.ndarray:
     if values.dtype == np.uint8:
         return values
     if values.dtype.kind not in "iuf" or not np.isfinite(values).all():
-        raise ValueError(f"{file}: patches is {values.dtype}, or not all finite; bytes are wanted")
+        raise InputError(f"{file}: patches is {values.dtype}, or not all finite; bytes are wanted")
     low, high = values.min(), values.max()
     scale = 255 if values.dtype.kind == "f" and high <= 1 else 1
     if low < 0 or high > 255:
-        raise ValueError(
+        raise InputError(
             f"{file}: patches has values from {low:g} to {high:g}; 0 to 255 are wanted"
         )
     return np.floor(values * scale + 0.5).astype(np.uint8)
@@ -219,22 +217,22 @@ def _variable(file: Path, name: str) -> np.ndarray:
         matlab.check(file)
         shapes = {known: shape for known, shape, _ in scipy.io.whosmat(file)}
         if math.prod(shapes.get(name, ())) > DENSEST * file.stat().st_size:
-            raise ValueError(f"{name} has the shape {shapes[name]}, too many numbers for its bytes")
+            raise InputError(f"{name} has the shape {shapes[name]}, too many numbers for its bytes")
         matlab.must_be_numbers(file, name)
         loaded: dict[str, Any] = scipy.io.loadmat(file, variable_names=[name])
     except NotImplementedError as error:
-        raise ValueError(
+        raise InputError(
             f"{file} is in the form of MATLAB 7.3 (HDF5), which SciPy does not read: save it again"
             " in MATLAB with the option -v7"
         ) from error
     except Exception as error:  # of many types, by the way in which the file is broken
-        raise ValueError(
+        raise InputError(
             f"{file} can't be read as a .mat file ({type(error).__name__}: {one_line(error)}):"
             " get it again"
         ) from error
     if name not in loaded:
         held = ", ".join(shapes) or "nothing"
-        raise ValueError(f"{file} has no variable {name!r}; it has {held}")
+        raise InputError(f"{file} has no variable {name!r}; it has {held}")
     return np.asarray(loaded[name])
 
 

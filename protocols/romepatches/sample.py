@@ -17,6 +17,7 @@ import scipy.io
 from jaxtyping import Float64, UInt8
 
 from harness.cache import fingerprint
+from harness.errors import InputError
 from harness.files import atomic, matlab
 from protocols.imaging.detect import detect
 from protocols.imaging.frames import NOISE, compose, image_from_patch, inside, jitter, thin, uniform
@@ -48,7 +49,7 @@ def sample() -> Path:
     Where its patches, labels or name are not as they were made, it is made again.
 
     Raises:
-        RuntimeError: if this machine makes another set than it should.
+        ComputeError: if this machine makes another set than it should.
     """
     return kept("romepatches-sample", VERSION, make, SHA256, contents)
 
@@ -74,7 +75,7 @@ def contents(folder: Path) -> str:
     try:
         views = [_read(folder / f"patch_retrieval_Rome_{half}") for half in PHOTOGRAPHS]
         if (folder / "dataset.json").read_text(encoding="utf-8") != _about():
-            raise ValueError("dataset.json is another")
+            raise InputError("dataset.json is another")
     except Exception:  # of many types, by the way in which a file is missing or broken
         return fingerprint(folder)
     return hashlib.sha256(b"".join(half.tobytes() for half in views)).hexdigest()
@@ -89,7 +90,7 @@ def _read(stem: Path) -> UInt8[np.ndarray, "points views 51 51"]:
     found = scipy.io.loadmat(f"{stem}_labels.mat")
     points = len(every) // VIEWS
     if not all(np.array_equal(found[k], wanted) for k, wanted in _labels(points).items()):
-        raise ValueError(f"{stem}_labels.mat is another")
+        raise InputError(f"{stem}_labels.mat is another")
     database = every[points:].reshape(points, VIEWS - 1, SIDE, SIDE)
     return np.concatenate([every[:points, None], database], axis=1)
 

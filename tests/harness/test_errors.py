@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from harness.errors import MENDABLE, OutOfMemory, naming
+from harness.errors import HarnessError, OutOfMemory, naming
 
 
 def test_a_step_that_runs_out_of_memory_is_named_once():
@@ -11,5 +11,5 @@ def test_a_step_that_runs_out_of_memory_is_named_once():
         naming("drawing pairs"),
     ):
         np.empty(1 << 58)
-    assert isinstance(caught.value, MENDABLE)  # told on one line, without a traceback
+    assert isinstance(caught.value, HarnessError)  # told on one line, without a traceback
     assert "the whole" not in str(caught.value)

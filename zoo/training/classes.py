@@ -6,6 +6,7 @@ angles. X.-Y. Zhang et al., AdaSample, section 5.2, mark methods that are traine
 
 import numpy as np
 
+from harness.errors import InputError
 from zoo.training import pairs as matching
 from zoo.training.groups import Groups
 from zoo.training.method import Batch, Sampler
@@ -67,10 +68,10 @@ def refuse_copies(k: int | None, turn: float) -> None:
     """Refuse classes in which a patch and its unchanged copy could be a random pair.
 
     Raises:
-        ValueError: says what to give.
+        InputError: says what to give.
     """
     if k is not None and k > 2 and not turn:
-        raise ValueError(
+        raise InputError(
             "class_size is over 2 and turn is 0: classes are then filled with unchanged copies, and"
             " a patch and its copy can be a pair: give a turn, or class_size 2"
         )

@@ -17,6 +17,7 @@ from torch.backends import cudnn
 
 from harness import Dataset
 from harness.data import training_sets
+from harness.errors import ComputeError, FileInTheWayError, ImportFailedError, InputError
 from harness.escape import visible
 from harness.files import atomic, locks
 from harness.onnx import export as onnx_export
@@ -66,7 +67,7 @@ def train(
     """
     recipe = recipes.read(spec, settings, data)
     if tensorboard and find_spec("tensorboard") is None:
-        raise ImportError(
+        raise ImportFailedError(
             "TensorBoard is not installed: pip install tensorboard, or leave out --tensorboard"
         )
     out = out or Path("trained", recipe.name)
@@ -106,9 +107,9 @@ def _claimed(out: Path, *, resume: bool) -> Iterator[None]:
 
     Raises:
         BlockingIOError: if another process trains in it.
-        FileExistsError: if there is a training in it, and it is not resumed.
-        FileNotFoundError: if there is none, and it is to be resumed.
-        OSError: if it can't be written to.
+        FileInTheWayError: if there is a training in it, and it is not resumed.
+        FileMissingError: if there is none, and it is to be resumed.
+        SystemRefusedError: if it can't be written to.
     """
     if number() != 0:  # the first of several processes holds it for all
         yield
@@ -119,12 +120,12 @@ def _claimed(out: Path, *, resume: bool) -> Iterator[None]:
         if resume:
             state.must_be_in(out)
         elif any((out / one).is_file() for one in (state.FILE, WEIGHTS)):
-            raise FileExistsError(
+            raise FileInTheWayError(
                 f"{out} holds a training already: go on with it by --resume, or choose another"
                 " --out"
             )
         elif (out / EPOCHS).exists():
-            raise FileExistsError(
+            raise FileInTheWayError(
                 f"{out / EPOCHS} holds weights of a training that can't be resumed: remove it, or"
                 " choose another --out"
             )
@@ -144,7 +145,7 @@ def _must_be_the_same(file: Path, recipe: Recipe) -> None:
     found = recipes.differences(before, recipe)
     if found:
         told = "; ".join(f"{key} was {was!r}, now {now!r}" for key, (was, now) in found.items())
-        raise ValueError(
+        raise InputError(
             f"{file} is of a training by another recipe: {told}. Resume it with what was (--set"
             " KEY=VALUE), or choose another --out"
         )
@@ -157,7 +158,7 @@ def _processes(device: str) -> Iterator[torch.device]:
     if device == "auto":
         kind = "cuda" if torch.cuda.is_available() else "cpu"
     if kind == "cuda" and not torch.cuda.is_available():
-        raise RuntimeError("PyTorch finds no CUDA device here: choose --device cpu")
+        raise ComputeError("PyTorch finds no CUDA device here: choose --device cpu")
     if "RANK" not in os.environ:
         yield torch.device(kind)
         return
@@ -182,7 +183,7 @@ def precision_of(asked: str, device: torch.device) -> torch.dtype:
     if asked in PRECISIONS:
         return PRECISIONS[asked]
     if asked != "auto":
-        raise ValueError(f"no precision {asked!r}; known: auto, {', '.join(PRECISIONS)}")
+        raise InputError(f"no precision {asked!r}; known: auto, {', '.join(PRECISIONS)}")
     if device.type == "cuda":
         return torch.float32
     can = torch.cpu.get_capabilities()  # emulated, it takes ten times as long as float32

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Int, UInt8
 
 from harness.distances import Distance
+from harness.errors import InputError
 from harness.metrics import fpr_at_95, rank
 from harness.types import Rows, Vectors
 from zoo.backbones import Deployed, Network
@@ -35,7 +36,7 @@ def split(
     others are not trained on either. A share of 0 holds out nothing.
 
     Raises:
-        ValueError: if too few points would be held out, or none left; says what to do.
+        InputError: if too few points would be held out, or none left; says what to do.
     """
     if share == 0:
         nothing = np.empty(0, np.int64)
@@ -52,7 +53,7 @@ def split(
     _, one_each = np.unique(number[pairs], return_index=True)
     chosen = rng.permutation(one_each)[:POINTS]
     if len(chosen) < FEWEST or out.all():
-        raise ValueError(
+        raise InputError(
             f"holding out {share:g} of {len(homes)} images leaves {len(chosen)} points with two"
             f" patches to validate on and {np.count_nonzero(~out)} points to train on; at least"
             f" {FEWEST} and 1 are wanted: choose another share by --set held_out=..., train on"

@@ -21,6 +21,7 @@ from torch import nn
 
 from harness import Dataset
 from harness.data.training_sets import photograph
+from harness.errors import ComputeError, InputError
 from harness.types import Patches
 from zoo.backbones import Network
 from zoo.training import held_out, state
@@ -112,7 +113,7 @@ def steps_per_epoch(recipe: Recipe, method: Method, groups: Groups) -> int:
     """Steps of an epoch, with this training set.
 
     Raises:
-        ValueError: if the method does not know it; says what to do.
+        InputError: if the method does not know it; says what to do.
     """
     asked = recipe.steps_per_epoch
     if isinstance(asked, int):
@@ -123,7 +124,7 @@ def steps_per_epoch(recipe: Recipe, method: Method, groups: Groups) -> int:
         return max(1, method.steps_of_a_pass(groups))
     except NotImplementedError:
         said = "a number of pairs" if isinstance(asked, Pairs) else repr(asked)
-        raise ValueError(
+        raise InputError(
             f"steps_per_epoch is {said}, but method {recipe.method.name!r} does not say how many"
             " steps that is: give a number by --set steps_per_epoch=..."
         ) from None
@@ -151,12 +152,12 @@ def must_fit(recipe: Recipe, network: Network, method: Method) -> None:
     """Refuse a method for the bits of codes on a network of other vectors, and the reverse.
 
     Raises:
-        ValueError: names both.
+        InputError: names both.
     """
     gives, takes = network.codes, method.codes
     if gives != takes:
         kinds = {True: "activations for the bits of a code", False: "vectors to be compared whole"}
-        raise ValueError(
+        raise InputError(
             f"method {recipe.method.name!r} trains {kinds[takes]}, but network"
             f" {recipe.network.name!r} as set gives {kinds[gives]}: give another of the two"
             f" (of DOAP's, --set network.binary={str(takes).lower()})"
@@ -184,7 +185,7 @@ def train(
         stop: asked after each step.
 
     Raises:
-        RuntimeError: if a loss is not finite; the last state that was kept is still there.
+        ComputeError: if a loss is not finite; the last state that was kept is still there.
     """
     recipe, network, method = run.recipe, run.network, run.method
     optimiser = optimiser_of(run)
@@ -296,7 +297,7 @@ def update(
     loss = run.method(Described(run.network, run.precision), x, point, random, row)
     value = float(loss.detach())
     if not math.isfinite(value):
-        raise RuntimeError(
+        raise ComputeError(
             f"step {step}: the loss is {value}: train again with a smaller --set optimiser.lr=...,"
             " and another --out"
         )

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
+from harness.errors import InputError
 from zoo.training.groups import Groups
 from zoo.training.method import Batch, Describe, Sampler
 
@@ -32,7 +33,7 @@ def random_pairs(
         share: of the pairs, rounded.
 
     Raises:
-        ValueError: if there are too few points or images, or points without a pair.
+        InputError: if there are too few points or images, or points without a pair.
     """
     draw = points(groups, n, seed, images=images, share=share)
 
@@ -109,7 +110,7 @@ def every_point(groups: Groups, n: int, seed: int) -> Sampler:
         seed: with the step, decides all.
 
     Raises:
-        ValueError: if there are too few points, or points without a pair.
+        InputError: if there are too few points, or points without a pair.
     """
     check(groups, n)
     steps = len(groups) // n
@@ -130,17 +131,17 @@ def check(groups: Groups, n: int) -> None:
     """Refuse a training set that can't give n pairs, each of another point.
 
     Raises:
-        ValueError: says which points have no pair, or how many points there are.
+        InputError: says which points have no pair, or how many points there are.
     """
     alone = np.flatnonzero(groups.size < 2)
     if alone.size:
-        raise ValueError(
+        raise InputError(
             f"{alone.size} of {len(groups)} points have one patch, the first of them row"
             f" {groups.rows(alone[0])[0]} of the training set: no matching pair can be drawn of"
             " them; leave them out of it"
         )
     if n > len(groups):
-        raise ValueError(
+        raise InputError(
             f"{n} points are to meet in a step, but the training set has {len(groups)}: ask for"
             " fewer (in most recipes --set method.pairs=...), or give more data"
         )
@@ -188,7 +189,7 @@ def _from_few_images(
     number = np.unique(groups.image[groups.order], return_inverse=True)[1]
     parts = np.split(np.argsort(number, kind="stable"), np.cumsum(np.bincount(number))[:-1])
     if images > len(parts):
-        raise ValueError(
+        raise InputError(
             f"anchors are to come from {images} images, but the training set is from {len(parts)}:"
             " ask for fewer (--set method.images=...), or leave that out"
         )

@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from harness.errors import one_line
+from harness.errors import FileMissingError, InputError, UnknownNameError, one_line
 from harness.files import folders, texts
 from harness.registry import unknown
 
@@ -101,9 +101,9 @@ class Schedule(Strict):
     @model_validator(mode="after")
     def _complete(self) -> "Schedule":
         if self.name == "steps" and not self.at:
-            raise ValueError('"steps" needs at = [epochs]')
+            raise InputError('"steps" needs at = [epochs]')
         if self.name in ("steps", "exponential") and self.factor == 1:
-            raise ValueError(f'"{self.name}" needs a factor below 1')
+            raise InputError(f'"{self.name}" needs a factor below 1')
         return self
 
     def factor_at(self, step: int, *, epochs: int, steps_per_epoch: int) -> float:
@@ -187,7 +187,7 @@ class Recipe(Strict):
         number = given["pairs"] if isinstance(given, dict) and set(given) == {"pairs"} else given
         known = given == "pass" or isinstance(given, Pairs) or (type(number) is int and number > 0)
         if not known:
-            raise ValueError('an epoch is a number of steps above 0, "pass" or { pairs = N }')
+            raise InputError('an epoch is a number of steps above 0, "pass" or { pairs = N }')
         return given
 
     @property
@@ -195,10 +195,10 @@ class Recipe(Strict):
         """Steps of an epoch.
 
         Raises:
-            ValueError: if only the data tell; a prepared training has a recipe that knows it.
+            InputError: if only the data tell; a prepared training has a recipe that knows it.
         """
         if not isinstance(self.steps_per_epoch, int):
-            raise ValueError(f"{self.name}: the data decide how many steps an epoch has")
+            raise InputError(f"{self.name}: the data decide how many steps an epoch has")
         return self.steps_per_epoch
 
     @property
@@ -233,18 +233,18 @@ def read(spec: str, settings: Sequence[str] = (), data: Sequence[str] = ()) -> R
     TOML can't read is text.
 
     Raises:
-        LookupError: if there is none of this name.
-        ValueError: if it is no TOML, or a key, a value, a method or a network is not known.
+        UnknownNameError: if there is none of this name.
+        InputError: if it is no TOML, or a key, a value, a method or a network is not known.
     """
     file = Path(spec) if spec.endswith(".toml") else RECIPES / f"{spec}.toml"
     if not file.is_file():
         if spec.endswith(".toml"):
-            raise FileNotFoundError(f"no recipe file {file}")
-        raise LookupError(f"{unknown('recipes', spec, names())}, or give a TOML file")
+            raise FileMissingError(f"no recipe file {file}")
+        raise UnknownNameError(f"{unknown('recipes', spec, names())}, or give a TOML file")
     try:
         table = tomllib.loads(texts.read(file))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{file} is not TOML: {error}") from error
+        raise InputError(f"{file} is not TOML: {error}") from error
     table = {"name": file.stem, "network": {"name": "l2net"}} | table
     for setting in settings:
         _set(table, setting)
@@ -260,7 +260,7 @@ def checked(table: Mapping[str, Any], source: object) -> Recipe:
     by, whatever becomes of a default.
 
     Raises:
-        ValueError: otherwise; names the source and the key.
+        InputError: otherwise; names the source and the key.
     """
     data = table.get("data", [])
     if isinstance(data, list | tuple):  # anything else is left to be refused
@@ -268,13 +268,13 @@ def checked(table: Mapping[str, Any], source: object) -> Recipe:
     try:
         recipe = Recipe.model_validate({**table, "data": data}, strict=True)
     except ValidationError as error:
-        raise ValueError(f"{source}: {reason(error)}") from error
+        raise InputError(f"{source}: {reason(error)}") from error
     whole: dict[str, Part] = {}
     for kind, part in (("method", recipe.method), ("network", recipe.network)):
         try:
             whole[kind] = Part(name=part.name, **_options(find(kind, part.name), part.options))
         except UNFIT as error:
-            raise ValueError(f"{source}: [{kind}] {reason(error)}") from error
+            raise InputError(f"{source}: [{kind}] {reason(error)}") from error
     return recipe.model_copy(update=whole)
 
 
@@ -284,7 +284,7 @@ def kept(table: Mapping[str, Any], source: object) -> Recipe:
     Options that came later get the value that says what was done before. A card names no data.
 
     Raises:
-        ValueError: as `checked`.
+        InputError: as `checked`.
     """
     whole = {"data": ("unknown",), **table}
     for kind in ("method", "network"):
@@ -304,12 +304,12 @@ def read_kept(file: Path) -> Recipe:
     """The recipe in the file that a training keeps of it.
 
     Raises:
-        ValueError: if it is none; names the file.
+        InputError: if it is none; names the file.
     """
     try:
         return kept(texts.read_json(file), file)
     except (ValueError, TypeError) as error:  # of what is no table
-        raise ValueError(
+        raise InputError(
             f"{file} is not the recipe of a training ({one_line(error)}): restore it, or train"
             " anew with another --out"
         ) from error
@@ -347,12 +347,12 @@ def find(kind: str, name: str) -> Any:
     known = METHODS if kind == "method" else NETWORKS
     place = known.get(name, name)
     if ":" not in place:
-        raise LookupError(unknown(f"{kind}s", name, known))
+        raise UnknownNameError(unknown(f"{kind}s", name, known))
     module, _, attribute = place.partition(":")
     found = getattr(import_module(module), attribute, None)
     wanted = _kinds()[kind]
     if not (isinstance(found, type) and issubclass(found, wanted)):
-        raise LookupError(f"{place} is no {wanted.__name__}, a class of {wanted.__module__}")
+        raise UnknownNameError(f"{place} is no {wanted.__name__}, a class of {wanted.__module__}")
     return found
 
 
@@ -393,7 +393,7 @@ def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]
 def _set(table: dict[str, Any], setting: str) -> None:
     key, equals, text = setting.partition("=")
     if not equals or not key:
-        raise ValueError(f"--set {setting} is not KEY=VALUE, e.g. --set optimiser.lr=0.1")
+        raise InputError(f"--set {setting} is not KEY=VALUE, e.g. --set optimiser.lr=0.1")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -402,7 +402,7 @@ def _set(table: dict[str, Any], setting: str) -> None:
     for name in path:
         table = table.setdefault(name, {})
         if not isinstance(table, dict):
-            raise ValueError(f"--set {setting}: {name} is no table of the recipe")
+            raise InputError(f"--set {setting}: {name} is no table of the recipe")
     table[last] = value
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from harness.errors import FileMissingError, InputError
 from harness.files import atomic
 from zoo.training.recipe import Recipe, identity
 
@@ -49,31 +50,31 @@ def must_be_in(out: Path) -> None:
     """Refuse to resume where there is nothing to go on from.
 
     Raises:
-        FileNotFoundError: if no state is kept there.
+        FileMissingError: if no state is kept there.
     """
     if not (out / FILE).is_file():
-        raise FileNotFoundError(f"there is no {out / FILE} to resume from: leave out --resume")
+        raise FileMissingError(f"there is no {out / FILE} to resume from: leave out --resume")
 
 
 def load(out: Path, into: Trained, *, origin: str) -> tuple[int, float]:
     """Put a kept state back; the step that comes next, and the seconds spent so far.
 
     Raises:
-        FileNotFoundError: if there is none.
-        ValueError: if it is another recipe's, or of other data, or damaged.
+        FileMissingError: if there is none.
+        InputError: if it is another recipe's, or of other data, or damaged.
     """
     must_be_in(out)
     file = out / FILE
     device = next(into.network.parameters()).device
     mark, digest, contents = _parts(file.read_bytes())
     if mark != MARK or hashlib.sha256(contents).digest() != digest:
-        raise ValueError(
+        raise InputError(
             f"{file} is damaged or of another version of the harness, its sha256 is not the one"
             f" that it begins with: remove {out} and train again, or put back a copy of {file.name}"
         )
     state: dict[str, Any] = torch.load(io.BytesIO(contents), map_location=device, weights_only=True)
     if state["origin"] != origin:
-        raise ValueError(
+        raise InputError(
             f"{file} was written for another recipe, other data, another precision or another"
             f" number of processes than those given: give the same again (see"
             f" {out / 'recipe.json'}), or another --out"

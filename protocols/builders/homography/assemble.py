@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float64, Int
 
 from harness import parallel
+from harness.errors import InputError
 from harness.files.atomic import placing
 from protocols.builders.homography.points import octave
 from protocols.builders.homography.shots import Asked, Shot, UselessImageError
@@ -92,8 +93,8 @@ def assemble(
         progress: called with the number of finished images and that of all.
 
     Raises:
-        ValueError: if there are no images, or no points in them.
-        FileExistsError: if there is something in `out`.
+        InputError: if there are no images, or no points in them.
+        FileInTheWayError: if there is something in `out`.
         BlockingIOError: if another process makes the same set.
     """
     out = out.absolute()
@@ -121,7 +122,7 @@ def assemble(
             found = [len(own) for own in squares]
             if sum(found) < 2:
                 shutil.rmtree(work)
-                raise ValueError(
+                raise InputError(
                     f"points in the {len(listed)} images of {images}: {sum(found)}, two are needed"
                     f"{photographs.some(left_out)}; give other images, or larger ones"
                 )

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float64, UInt8
 
 from harness.cache import Cache
+from harness.errors import InputError
 from protocols.imaging.agreement import correlation
 from protocols.imaging.frames import Frames
 from protocols.imaging.grey import read_grey
@@ -22,7 +23,7 @@ class Asked:
     """What every builder of such scenes is asked for.
 
     Raises:
-        ValueError: if a number is out of range.
+        InputError: if a number is out of range.
     """
 
     points: int  # of each image, at most
@@ -33,18 +34,18 @@ class Asked:
     def __post_init__(self) -> None:
         """Refuse what can't be made."""
         if not 1 <= self.magnification <= MOST_MAGNIFICATION:
-            raise ValueError(
+            raise InputError(
                 f"magnification is {self.magnification}: give a number from 1 to"
                 f" {MOST_MAGNIFICATION:g}"
             )
         if self.points < 1 or not 2 <= self.versions <= MOST_VERSIONS or self.seed < 0:
-            raise ValueError(
+            raise InputError(
                 f"points is {self.points}, versions {self.versions}, seed {self.seed}: give at"
                 f" least 1 point, from 2 to {MOST_VERSIONS} versions and a seed from 0"
             )
 
 
-class UselessImageError(ValueError):
+class UselessImageError(InputError):
     """There is nothing in an image to make patches of."""
 
 

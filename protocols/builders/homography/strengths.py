@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from harness.errors import InputError
+
 
 @dataclass(frozen=True, kw_only=True)
 class Strengths:
@@ -61,11 +63,11 @@ def check(given: Mapping[str, float], most: Mapping[str, float]) -> None:
     """Refuse strengths below 0 or above the largest value of each, which is 1 where none is told.
 
     Raises:
-        ValueError: names the strength.
+        InputError: names the strength.
     """
     for name, value in given.items():
         if not 0 <= value <= most.get(name, 1.0):  # nor NaN
-            raise ValueError(
+            raise InputError(
                 f"{name} is {value}: give a number from 0, which turns it off, to"
                 f" {most.get(name, 1.0)}"
             )

@@ -16,6 +16,7 @@ import cv2
 import numpy as np
 from jaxtyping import UInt8
 
+from harness.errors import InputError
 from harness.files import atomic
 from harness.files.atomic import placing
 from protocols.hpatches import tasks
@@ -90,17 +91,17 @@ def build(
         progress: called with the number of finished sequences and that of all.
 
     Raises:
-        ValueError: if a sequence is malformed, if its homographies don't fit its images, or if it
+        InputError: if a sequence is malformed, if its homographies don't fit its images, or if it
             shows too few regions in all of them.
-        FileExistsError: if there is something in `out`.
+        FileInTheWayError: if there is something in `out`.
     """
     if not 2 <= max_keypoints <= MOST:
-        raise ValueError(f"max_keypoints is {max_keypoints}: give a number from 2 to {MOST}")
+        raise InputError(f"max_keypoints is {max_keypoints}: give a number from 2 to {MOST}")
     if seed < 0:
-        raise ValueError(f"seed is {seed}: give a number from 0 on")
+        raise InputError(f"seed is {seed}: give a number from 0 on")
     name = images.resolve().name if name is None else name
     if not re.fullmatch(r"[A-Za-z0-9_.+-]+", name):
-        raise ValueError(f"{name!r} can't name a set: give letters, digits and any of _ . + -")
+        raise InputError(f"{name!r} can't name a set: give letters, digits and any of _ . + -")
     with placing(out) as folder:
         sequences, passed_over = find(images)
         fits = check(sequences)

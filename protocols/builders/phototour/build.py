@@ -40,6 +40,7 @@ import cv2
 import numpy as np
 from jaxtyping import Int, UInt8
 
+from harness.errors import InputError
 from harness.files import folders
 from harness.files.atomic import placing
 from protocols.builders.phototour import extension, fit, observations, pairs
@@ -155,14 +156,14 @@ def build(
         seed: of COLMAP and of the pairs.
 
     Raises:
-        ValueError: if images are missing, if fewer than two can be read or put together, or if the
+        InputError: if images are missing, if fewer than two can be read or put together, or if the
             images are not those of the model.
-        FileExistsError: if there is something in `out`.
+        FileInTheWayError: if there is something in `out`.
     """
     if frames not in (None, *HOW):
-        raise ValueError(f"frames is {frames!r}: give --set frames={' or frames='.join(HOW)}")
+        raise InputError(f"frames is {frames!r}: give --set frames={' or frames='.join(HOW)}")
     if seed < 0:
-        raise ValueError(f"seed is {seed}: give a number from 0 on")
+        raise InputError(f"seed is {seed}: give a number from 0 on")
     out = out.absolute()
     name = out.name if name is None else name
     check_name(out, name)
@@ -174,7 +175,7 @@ def build(
             shapes, left_out = photographs.readable(images, listed)
             listed = list(shapes)
             if len(listed) < 2:
-                raise ValueError(
+                raise InputError(
                     f"{images} has {len(listed)} images that can be read,"
                     f" {', '.join(listed) or 'none'}{photographs.some(left_out)}: give two or more"
                     " of one place"
@@ -304,7 +305,7 @@ def _cut(
     grey = read_grey(file)
     height, width = grey.shape
     if (width, height) != (shot.width, shot.height):
-        raise ValueError(
+        raise InputError(
             f"{file} is {width} x {height} pixels, for the model it is {shot.width} x"
             f" {shot.height}: give the images that the model was made from"
         )
@@ -318,7 +319,7 @@ def _mapped(file: IO[bytes], n: int) -> UInt8[np.ndarray, "n 64 64"]:
     page of the file would end the process.
 
     Raises:
-        OSError: if the disk has too little room.
+        SystemRefusedError: if the disk has too little room.
     """
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, n * SIDE * SIDE)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float64, Int, UInt8
 
+from harness.errors import InputError
 from protocols.builders.phototour.patches import extract
 from protocols.imaging.agreement import Agreement, agreement, spread
 from protocols.imaging.frames import Frames
@@ -44,7 +45,7 @@ def check(
         pixels: the patches.
 
     Raises:
-        ValueError: if those of a photograph are no more alike than patches of different points;
+        InputError: if those of a photograph are no more alike than patches of different points;
             names the file, and the photograph that fits in its place, if there is one.
     """
     bad: dict[int, Agreement | None] = {}
@@ -64,7 +65,7 @@ def check(
         return
     if not found:  # no photograph is left to compare with
         bad |= dict.fromkeys(set(range(len(files))) - set(bad))
-    raise ValueError(_message(files, bad, _causes(files, list(bad), image, point, squares, pixels)))
+    raise InputError(_message(files, bad, _causes(files, list(bad), image, point, squares, pixels)))
 
 
 def _message(files: Sequence[Path], bad: dict[int, Agreement | None], causes: list[str]) -> str:

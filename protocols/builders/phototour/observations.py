@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int
 
+from harness.errors import InputError
 from protocols.imaging.frames import Frames
 
 MAGNIFICATION = 6.0
@@ -56,7 +57,7 @@ def largest(seen: Observations) -> Int[np.ndarray, " n"]:
 def frames_detected(seen: Observations) -> Frames:
     """Patches as the detector found them in each image."""
     if seen.keypoint is None:
-        raise ValueError(
+        raise InputError(
             "no scale and no direction of the keypoints is known: give --set database=FILE, or"
             " --set frames=projected"
         )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64, Int
 
+from harness.errors import InputError
 from protocols.imaging.frames import uniform
 
 # What matches agree in and what non-matches don't, as in the official lists (UBC patch data).
@@ -45,7 +46,7 @@ def lists(drawn: Patches, fit: Pairs, seed: int) -> dict[str, Pairs]:
         others = draw_non_matches(drawn, half, (seed, NON_MATCHES, lines))
         half = len(others)
         if not half:
-            raise ValueError(
+            raise InputError(
                 f"{len(fit)} pairs of patches are fit for matches and none for a non-match: give"
                 " more images that overlap"
             )

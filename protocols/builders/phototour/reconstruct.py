@@ -13,6 +13,7 @@ from pathlib import Path
 import pycolmap
 
 from harness import cache as caches
+from harness.errors import InputError
 from harness.files import atomic
 from protocols.colmap.mapping import largest_model, quiet
 from protocols.resuming import resuming
@@ -47,7 +48,7 @@ def reconstruct(
         threads: most threads at a time.
 
     Raises:
-        ValueError: if fewer than two images can be put together.
+        InputError: if fewer than two images can be put together.
         BlockingIOError: if another process is at work in the folder.
     """
     request = {
@@ -107,7 +108,7 @@ def _run(
     if model is None:
         with pycolmap.Database.open(database) as opened:
             pairs = opened.num_verified_image_pairs()
-        raise ValueError(
+        raise InputError(
             f"the {len(names)} images in {images} can't be put together: COLMAP finds {pairs} pairs"
             " that show the same things; give images that overlap, taken from different places,"
             " or a sparse model of your own (model=FOLDER)"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Int
 
+from harness.errors import InputError
 from protocols.builders.phototour import observations
 from protocols.builders.phototour.observations import Observations
 from protocols.builders.phototour.sparse import Shot
@@ -52,7 +53,7 @@ def choose(
     kept &= ~alone
     rows = np.flatnonzero(kept)
     if not len(rows):
-        raise ValueError(
+        raise InputError(
             f"none of {len(seen)} observations makes a patch that lies within its image and has a"
             " partner: give larger images, or more that overlap"
         )
@@ -62,7 +63,7 @@ def choose(
         order = np.argsort(uniform((seed, STREAM), len(number)), kind="stable")
         under = order[np.cumsum(number[order]) <= max_patches]
         if len(under) < 2:
-            raise ValueError(
+            raise InputError(
                 f"max_patches is {max_patches}: too few for two points, give more"
                 " (--set max-patches=NUMBER)"
             )

@@ -9,6 +9,7 @@ import numpy as np
 import pycolmap
 from jaxtyping import Float64, Int
 
+from harness.errors import InputError
 from protocols.builders.phototour.observations import Matrices, Observations, Places
 from protocols.colmap import keypoints as colmap
 from protocols.colmap import model as colmap_model
@@ -57,7 +58,7 @@ def read(model: Path, database: Path | None) -> tuple[tuple[Shot, ...], Observat
         database: the one that the model was made from, for the scale and direction of keypoints.
 
     Raises:
-        ValueError: if the model can't be read, sees too little, or isn't the database's.
+        InputError: if the model can't be read, sees too little, or isn't the database's.
     """
     sparse = colmap_model.read(model)
     table = sparse.track
@@ -67,7 +68,7 @@ def read(model: Path, database: Path | None) -> tuple[tuple[Shot, ...], Observat
     _, inverse, counts = np.unique(table[:, 0], return_inverse=True, return_counts=True)
     table = table[counts[inverse] >= 2]
     if not len(table):
-        raise ValueError(
+        raise InputError(
             f"{model} has no point that two images see: give a finished model (--model FOLDER)"
         )
     ids = sorted(np.unique(table[:, 1]).tolist(), key=lambda i: sparse.images[i].name)
@@ -133,7 +134,7 @@ def _shot(
         if len(keypoints) > used.max():
             far = float(np.abs(keypoints[used, :2] - detected[used]).max())
         if far > 0.01:
-            raise ValueError(f"{between} have different keypoints of {image.name}: {REMEDY}")
+            raise InputError(f"{between} have different keypoints of {image.name}: {REMEDY}")
         detected = keypoints[:, :2].astype(np.float64)
     return Shot(
         name=image.name,

@@ -20,6 +20,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
+from harness.errors import InputError
 from protocols.builders.homography.assemble import Report, assemble
 from protocols.builders.homography.shots import Asked, shot
 from protocols.builders.views.camera import DEFAULT, Cameras
@@ -63,12 +64,12 @@ def build(
         progress: called with the number of finished images and that of all.
 
     Raises:
-        ValueError: if a number is out of range, or there are no images, or no points in them.
-        FileExistsError: if there is something in `out`.
+        InputError: if a number is out of range, or there are no images, or no points in them.
+        FileInTheWayError: if there is something in `out`.
         BlockingIOError: if another process makes the same set.
     """
     if not versions - 1 <= views <= MOST_VIEWS:
-        raise ValueError(
+        raise InputError(
             f"views is {views}: {versions} versions of a point need at least {versions - 1}, and"
             f" {MOST_VIEWS} are the most"
         )
