@@ -64,8 +64,8 @@ def fetch(
         progress: told of every piece that comes.
 
     Raises:
-        SystemRefusedError: if no copy can be had; says of each why, or in one sentence that there is
-            no network.
+        SystemRefusedError: if no copy can be had; says of each why, or in one sentence that there
+            is no network.
     """
     troubles: list[tuple[Copy, Exception]] = []
     folder.mkdir(parents=True, exist_ok=True)
