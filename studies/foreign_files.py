@@ -13,6 +13,7 @@ from typing import Any
 import cv2
 import numpy as np
 
+from harness.errors import InputError
 from harness.files import folders
 
 # What a reader needs is imported where it is used: a process with one reader needs little of it.
@@ -207,7 +208,7 @@ def read_archives(folder: Path) -> None:
             try:
                 archive.unpack(file, Path(inner, "out"))
             except archive.Refused as error:  # whoever has it unpacked adds its name
-                raise ValueError(f"{file}: {error}") from error
+                raise InputError(f"{file}: {error}") from error
 
 
 def make_scene(folder: Path) -> None:
