@@ -43,8 +43,8 @@ def must_agree(one: Record, other: Record, what: str, a: object, b: object) -> N
     """
     if a != b:
         raise InputError(
-            f"{one.model.name} ({one.protocol.title}) and {other.model.name}"
-            f" ({other.protocol.title}) can't share a table on {one.data.name}, split"
+            f"{one.model.name} by {one.protocol.title} and {other.model.name} by"
+            f" {other.protocol.title} can't share a table on {one.data.name}, split"
             f" {one.data.split}: {what} is {a} and {b}; remove the record that is out of date, and"
             " evaluate again"
         )

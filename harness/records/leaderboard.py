@@ -174,7 +174,8 @@ def _warnings(board: Board) -> Iterator[str]:
     about: dict[str, list[str]] = defaultdict(list)
     for row in board.rows:
         for warning in dict.fromkeys(text for record in row for text in record.warnings):
-            about[warning].append(markdown(row[0].model.name))
+            options = f" ({row[0].protocol.options_text})" if row[0].protocol.options else ""
+            about[warning].append(markdown(f"{row[0].model.name}{options}"))
     for warning, models in about.items():
         whose = "" if len(models) == len(board.rows) else f"{', '.join(models)}: "
         yield from ("", f"{WARNED} {whose}{markdown(warning)}")
