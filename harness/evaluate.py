@@ -26,9 +26,8 @@ from harness.types import (
     Scores,
     Vectors,
 )
-from harness.vector_folder import VectorFolder
+from harness.vector_folder import Model, VectorFolder
 
-Model = Descriptor | VectorFolder
 Progress = Callable[[int], None]  # told how many patches more are done
 
 T = TypeVar("T")

@@ -11,6 +11,7 @@ KINDS = (
     "descriptors",
     "protocols",
     "pictures",
+    "tables",
     "builders",
     "weights",
     "datasets",

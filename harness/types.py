@@ -39,7 +39,7 @@ def must_be_data_names(names: object, what: str) -> None:
     if not isinstance(names, frozenset) or not all(map(is_text, names)):
         raise InputTypeError(
             f"{what} is {names!r:.80}; a frozenset of data names is wanted, as"
-            ' frozenset({"phototour/liberty"}), empty where nothing was trained, or None where'
+            ' frozenset({"other/my-images"}), empty where nothing was trained, or None where'
             " nobody knows"
         )
 
@@ -188,7 +188,7 @@ class Scores:
 class Protocol:
     """One published evaluation: a data set and the scores that it prints. Never sees a model."""
 
-    name: str  # "hpatches/matching"; a variant has a name of its own
+    name: str  # "hpatches/matching": the part before "/" is its family
     version: int  # raised whenever a number that it prints could change
     dataset: Dataset
     score: Callable[[Descriptions], Scores]
@@ -200,6 +200,9 @@ class Protocol:
     # Kinds of the scores that are not fractions, by the last part of their names.
     quantities: Mapping[str, Quantity] = field(default_factory=dict)
     libraries: tuple[str, ...] = ()  # distributions whose version may change a score
+    # Those of the maker's options that differ from the default and change scores, as a user would
+    # give them: {"ties": "official"}. Scores of different options are never compared.
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,6 +97,10 @@ class VectorFolder:
             )
 
 
+Model = Descriptor | VectorFolder
+"""Something that is evaluated: a descriptor, or vectors that were made elsewhere."""
+
+
 def open_folder(root: Path) -> VectorFolder:
     """The model that a folder of CSV files holds; reads `descriptor.json` and hashes every file.
 
@@ -157,7 +161,7 @@ def write(
     return file
 
 
-def describe_folder(root: Path, model: Descriptor | VectorFolder) -> None:
+def describe_folder(root: Path, model: Model) -> None:
     """Write `descriptor.json`: what the CSV files beside it do not say of the model."""
     about = {
         "name": model.name.removeprefix(PREFIX),

@@ -1,16 +1,20 @@
-"""The name of a data set, which its scores are kept under: granted by a file, or the folder's.
+"""The names that scores are kept under: of a data set, of its split, and of a protocol's options.
 
-A published name is neither: a reader gives it to what it has looked at.
+The name of a data set is granted by a file, or the folder's. A published name is neither: a reader
+gives it to what it has looked at. A split's name says which part of the data is tested, and after
+"@" where the files, pairs or keypoints are others than the usual ones.
 """
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError
 from harness.files import texts
+
+PARTIAL = "partial"  # a remark: parts are missing, and the user allowed it
 
 log = logging.getLogger(__name__)
 
@@ -79,3 +83,27 @@ def after_folder(family: str, folder: Path, *made: str) -> str:
 def plain(folder: Path) -> str:
     """The name of a folder in plain letters; links are followed."""
     return re.sub(r"[^a-z0-9_.+-]", "_", folder.resolve().name.lower())
+
+
+def remarked(split: str, *remarks: str) -> str:
+    """A split's name with remarks on what is not as usual.
+
+    >>> remarked("a", "own-tasks", "partial"), remarked("a")
+    ('a@own-tasks+partial', 'a')
+    """
+    for remark in remarks:
+        split += ("+" if "@" in split else "@") + remark
+    return split
+
+
+def unusual(usual: Mapping[str, object], **given: object) -> dict[str, str]:
+    """The options that are not as usual, as texts for `Protocol.options`.
+
+    >>> unusual({"ties": "mean", "ratio": 0.8}, ties="mean", ratio=0.75)
+    {'ratio': '0.75'}
+    """
+    return {
+        name: f"{value:.15g}" if isinstance(value, float) else str(value)
+        for name, value in given.items()
+        if value != usual[name]
+    }

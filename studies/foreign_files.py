@@ -56,7 +56,7 @@ def _none() -> None:
 
 def make_records(folder: Path) -> None:
     for part in ("hpatches", "phototour", "eth"):
-        files = [f for f in folders.files(ROOT / "results" / part) if f.suffix == ".json"]
+        files = [f for f in folders.files(ROOT / "results/records" / part) if f.suffix == ".json"]
         for file in files[:2]:
             target = folder / file.relative_to(ROOT / "results")
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -64,9 +64,9 @@ def make_records(folder: Path) -> None:
 
 
 def read_records(folder: Path) -> None:
-    from harness.records import cross_scene, leaderboard
+    from harness.records import tables
 
-    leaderboard.write(folder, [leaderboard.KIND, cross_scene.KIND])
+    tables.write(folder)
 
 
 def make_recipes(folder: Path) -> None:

@@ -76,7 +76,7 @@ def headlines(records: Iterable[Record], card: cards.Card) -> dict[str, cards.Me
         # By its name, too: the signs of a network are another model of the same weights.
         mine = (record.model.name, record.model.weights) == (card.name, card.weights)
         if mine and data.complete and told:
-            name = f"{record.protocol.name} on {data.name}, split {data.split}: {headline}"
+            name = f"{record.protocol.title} on {data.name}, split {data.split}: {headline}"
             found[name] = cards.Measured(
                 value=record.scores[headline], interval=record.intervals.get(headline)
             )

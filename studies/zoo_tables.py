@@ -2,13 +2,12 @@
 
     python -m studies.zoo_tables --results results
 
-writes RESULTS/zoo.md and prints the table of the README: the same records, the same bytes. Nothing
-is measured here.
+writes RESULTS/studies/zoo.md and prints the table of the README: the same records, the same bytes.
+Nothing is measured here.
 """
 
 import argparse
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -29,14 +28,14 @@ BESIDE = (*BARS, "hardtfeat", "brief")
 HPATCHES = ("hpatches-mini", "hpatches-built-images", "hpatches-built-oxford")
 OXFORD = {
     "our Harris-Affine regions, 3,000 an image": ("oxford", "3000"),
-    "VLFeat's regions, all": ("oxford-six+vlfeat_frames", "all"),
+    "VLFeat's regions, all": ("oxford-six", "all", "frames=vlfeat_frames"),
 }
 ETH = ("eth-sfm", "Fountain-P11+Herzjesu-P8@sift")
 SHORT = {  # what the README shows of a model
     "`hpatches-mini`": ("hpatches/matching", "hpatches-mini"),
     "`hpatches-built-oxford`": ("hpatches/matching", "hpatches-built-oxford"),
     "`oxford`, our regions": ("oxford", "oxford", "3000"),
-    "`oxford`, VLFeat's regions": ("oxford", "oxford-six+vlfeat_frames", "all"),
+    "`oxford`, VLFeat's regions": ("oxford", "oxford-six", "all", "frames=vlfeat_frames"),
 }
 DEFAULT = "adasample"
 WHOLE = {
@@ -55,8 +54,10 @@ OF_ETH = {  # column of the table: score, form
 Board = Mapping[str, results.Record]  # by the model's name
 
 
-def board(records: Sequence[results.Record], protocol: str, data: str, split: str = "") -> Board:
-    """Whole records by model, of one split where a data set has several.
+def board(
+    records: Sequence[results.Record], protocol: str, data: str, split: str = "", options: str = ""
+) -> Board:
+    """Whole records by model, of one split where a data set has several, of one set of options.
 
     Of what the zoo ships only those of the very weights.
     """
@@ -65,6 +66,7 @@ def board(records: Sequence[results.Record], protocol: str, data: str, split: st
         one.model.name: one
         for one in records
         if (one.protocol.name, one.data.name) == (protocol, data)
+        and one.protocol.options_text == options
         and one.data.complete
         and split in ("", one.data.split)
         and one.model.weights == shipped.get(one.model.name, one.model.weights)
@@ -197,14 +199,13 @@ def eth(known: Board) -> Iterator[str]:
 
 def by_ratio(records: Sequence[results.Record]) -> Iterator[str]:
     """The same by the ratio of matching, of models that have records of more than one."""
-    ratios = {RATIO: "eth"}
+    ratios = {RATIO: ""}
     for one in records:
-        found = re.fullmatch(r"eth\+ratio-([\d.]+)", one.protocol.name)
-        if found and (one.data.name, one.data.split) == ETH:
-            ratios[float(found[1])] = found[0]
+        if [*one.protocol.options] == ["ratio"] and (one.data.name, one.data.split) == ETH:
+            ratios[float(one.protocol.options["ratio"])] = one.protocol.options_text
     if len(ratios) == 1:
         return
-    boards = {ratio: board(records, ratios[ratio], *ETH) for ratio in sorted(ratios)}
+    boards = {ratio: board(records, "eth", *ETH, ratios[ratio]) for ratio in sorted(ratios)}
 
     def rows() -> Iterator[list[str]]:
         for name in names(boards[RATIO], "total/observations"):
@@ -254,7 +255,7 @@ def main() -> None:
     parser.add_argument("--results", required=True, type=Path)
     folder = parser.parse_args().results
     records = results.load(folder)
-    atomic.write_text(folder / "zoo.md", text(records))
+    atomic.write_text(folder / "studies/zoo.md", text(records))
     print(short(records))
 
 

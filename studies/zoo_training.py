@@ -15,8 +15,9 @@ down by Adam, at a rate that falls evenly to 0: the papers' rates are for a hund
 batches, and under them the order of methods would be that of their rates. This one was chosen with
 HardNet, whose matching mAP on held-out sequences after 120 batches was 44.3 at 0.003, 44.0 at
 0.005, 43.9 at 0.01 and 41.9 at 0.03; with the others it was not (what each likes best:
-results/method-comparison.md). The network is L2-Net, each patch standardised, for mixed context,
-too; L2-Net+ and DOAP's transformer have what they need. What is left is what the papers differ in.
+results/studies/method-comparison.md). The network is L2-Net, each patch standardised, for mixed
+context, too; L2-Net+ and DOAP's transformer have what they need. What is left is what the papers
+differ in.
 To ship the weights of a training, see `studies.ship`.
 """
 

@@ -34,9 +34,9 @@ def test_vectors_move_only_with_the_revision(name):
         assert np.abs(found - wanted).max() <= TOLERANCE * np.abs(wanted).max(), told
 
 
-@pytest.mark.parametrize("name", golden.protocols())
-def test_scores_move_only_with_the_version(name):
-    protocol = golden.sample_protocol(name)
+@pytest.mark.parametrize(("name", "options"), golden.protocols())
+def test_scores_move_only_with_the_version(name, options):
+    protocol = golden.sample_protocol(name, options)
     file = golden.scores_file(protocol)
     assert file.is_file(), f"no {file}: run python tests/golden_values.py and commit what it writes"
     told = f"scores of {name} moved: raise its version, and run python tests/golden_values.py"

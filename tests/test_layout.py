@@ -1,6 +1,7 @@
 """The arrows of the house: zoo -> harness <- protocols, and what may be imported to list things."""
 
 import ast
+import re
 import subprocess
 import sys
 from importlib.util import resolve_name
@@ -12,6 +13,7 @@ from checkout import ROOT
 import harness
 import protocols
 import zoo
+from harness import registry
 
 MAY_IMPORT = {
     "harness": {"harness"},
@@ -95,3 +97,33 @@ def test_nothing_imports_the_command_line():
     for file in (ROOT / "harness").rglob("*.py"):
         if file not in (main, main.parents[1] / "__main__.py"):
             assert "harness.commands.main" not in {module for _, module in imported(file)}, file
+
+
+WORDS = {"brief", "constant", "pixels", "random"}  # names that are words of any message
+
+
+def names_in(text, names):
+    """Names that occur in the strings of a program, but for its docstrings."""
+    tree = ast.parse(text)
+    expressions = [node for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    docstrings = {id(node.value) for node in expressions}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if id(node) not in docstrings:
+                found = set(re.findall(r"[\w.+-]+", node.value.lower())) & names
+                yield from ((node.lineno, name) for name in found)
+
+
+def test_names_are_found_in_strings_and_not_in_docstrings():
+    text = '"""As hpatches."""\ndef f():\n    "Of eth."\n    return f"no {f} HPatches/x"\n'
+    assert [*names_in(text, {"hpatches", "eth"})] == [(4, "hpatches")]
+
+
+def test_the_kernel_names_no_protocol_and_no_model():
+    known = [*registry.names("protocols"), *registry.names("descriptors")]
+    families = {re.split("[/.]", name)[0] for name in known}
+    names = {*known, *families} - WORDS
+    for file in (ROOT / "harness").rglob("*.py"):
+        # The commands still have a default protocol, and examples of names in their help.
+        if file.parent != ROOT / "harness" / "commands":
+            assert not [*names_in(file.read_text(), names)], file

@@ -62,7 +62,7 @@ class SpatialTransformer(Network):
     The prediction learns at a hundredth of the learning rate, as in the paper. In trainings as
     short as the zoo's this is too slow: the maps of the weights that ship stay near the identity.
     The code is not the cause: at the full rate the maps learn to undo turns and scales that were
-    put in (results/settled-choices.md).
+    put in (results/studies/settled-choices.md).
     """
 
     side = 42

@@ -21,15 +21,16 @@ from harness import contracts, errors, plugins, progress, registry
 from harness.data.weights import NotHere
 from harness.errors import InputError, InputTypeError, SystemRefusedError, UnknownNameError
 from harness.escape import say, visible
-from harness.evaluate import BATCH, Model, describe, export_vectors
+from harness.evaluate import BATCH, describe, export_vectors
 from harness.evaluate import evaluate as run
 from harness.files import atomic
-from harness.records import cross_scene, leaderboard
+from harness.records import leaderboard, tables
 from harness.records import record as results
 from harness.records.record import Record
 from harness.settings import Options, accepted, positional
 from harness.settings import options as options
 from harness.types import Descriptor, Picture, Protocol
+from harness.vector_folder import Model
 
 log = logging.getLogger(__name__)
 
@@ -173,7 +174,7 @@ def _told(subject: str, laws: Sequence[contracts.Law]) -> bool:
 
 def make_leaderboards(folder: Path) -> None:
     """Make the tables below a folder of records again and print where they are."""
-    written = leaderboard.write(folder, [leaderboard.KIND, cross_scene.KIND])
+    written = tables.write(folder)
     for file in written:
         say(file)
     if not written:
@@ -301,8 +302,8 @@ def _show(records: Sequence[Record]) -> None:
         percent = "" if board.quantities else ", percent"
         title = f"### {leaderboard.heading(board)}{percent}\n\n"
         lines = leaderboard.headline_table(board)
-        for table in cross_scene.tables(board):
-            lines += ["", *cross_scene.table_lines(table)]
+        for kind in tables.kinds_of(board.family):
+            lines += kind.lines_of(board)
         console.print(Markdown(title + "\n".join(lines)))
     for record in records:
         if not record.data.complete:

@@ -29,8 +29,8 @@ def open_set(spec: str) -> Dataset:
             return found
     forms = ", ".join(registry.names("training"))
     raise InputError(
-        f"{folder} holds no training data in a form that is known ({forms}): give the folder of"
-        " PhotoTour scenes, of HPatches sequences, ..., or build one by `harness data build`"
+        f"{folder} holds no training data in a form that is known ({forms}): give the folder of a"
+        " set in one of these forms, or build one by `harness data build`"
     )
 
 

@@ -260,6 +260,6 @@ def _trained_on(said: Mapping[str, str], file: Path) -> frozenset[str] | None:
     if not isinstance(names, list) or not all(map(is_text, names)):
         raise InputError(
             f"{file}: trained_on is {text:.80}; wanted are data names divided by commas, or a JSON"
-            ' list of them, ["phototour/liberty"], which is [] for a model that is not trained'
+            ' list of them, ["other/my-images"], which is [] for a model that is not trained'
         )
     return frozenset(names)

@@ -4,15 +4,12 @@ import csv
 import io
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from pathlib import Path
 
-from harness.errors import FileMissingError, InputError
 from harness.escape import csv_cell, markdown
-from harness.files import atomic
 from harness.metrics import lower_is_better
-from harness.records import record as results
+from harness.records.comparable import must_be_comparable
 from harness.records.record import Record
 from harness.types import Quantity
 
@@ -31,7 +28,9 @@ class Board:
     family: str
     data: str
     split: str
-    rows: tuple[tuple[Record, ...], ...]  # the records of a model, for each model; best first
+    # The records of one model with one set of options. Rows without options stand first, then those
+    # of each set of options; rows of one set are sorted, the best first.
+    rows: tuple[tuple[Record, ...], ...]
 
     @property
     def columns(self) -> list[str]:
@@ -50,96 +49,13 @@ class Board:
         return quantities_of([record for row in self.rows for record in row])
 
 
-Texts = Mapping[str, str]  # by the end of a file's name, one of ENDS
-ENDS = (".csv", ".md")
-FACTS = ("model", "dim", "distance", "trained_on_tested_data", "weights", "revision")
-
-
-@dataclass(frozen=True)
-class Kind:
-    """Tables that a board may have, as a CSV file and as a page."""
-
-    name: str  # of the files
-    texts_of: Callable[[Board], Texts]
-    head: str  # how the first line of the CSV file begins
-
-
-def write(root: Path, kinds: Sequence[Kind] | None = None) -> list[Path]:
-    """Make every table below a folder of results again; the same records, the same bytes.
-
-    Each is kept beside its records, as `leaderboard.csv` and `leaderboard.md`; one that has no
-    records any more is removed. A file that is no such table is neither removed nor replaced.
-
-    Args:
-        root: the folder of results.
-        kinds: of tables; leaderboards where None.
-
-    Raises:
-        FileMissingError: if there is no record; then nothing is touched.
-        InputError: if records of one table can't be compared, or a file of someone else is in the
-            place of a table; the other tables are written.
-    """
-    records = results.load(root)
-    if not records:
-        raise FileMissingError(f"there is no record in {root}; `harness eval` writes them")
-    kinds = kinds or [KIND]
-    texts: dict[Path, str] = {}
-    kept: set[Path] = set()
-    faults: dict[str, None] = {}  # in order; a faulty board is one fault of all its tables
-    for key, group in _groups(records).items():
-        folder = results.folder_of(root, *key)
-        for kind in kinds:
-            try:
-                made = kind.texts_of(_board(key, group))
-            except ValueError as error:
-                faults[f"{folder}: {error}"] = None
-                kept |= set(folder.glob(f"{kind.name}.*"))
-                continue
-            texts |= {folder / f"{kind.name}{end}": text for end, text in made.items()}
-    ours = {*_tables(root, kinds)}
-    for file in ours - texts.keys() - kept:
-        file.unlink()
-    written = []
-    for file, text in texts.items():
-        if file.exists() and file not in ours:
-            faults[f"{file} is no table that the harness wrote, and stays: move it away"] = None
-            continue
-        atomic.write_text(file, text)
-        written.append(file)
-    if faults:
-        raise InputError("; ".join(faults))
-    return written
-
-
-def _tables(root: Path, kinds: Iterable[Kind]) -> Iterator[Path]:
-    """Tables that were written here, known by their places and their first lines.
-
-    A file behind a link is left out: it belongs to another place.
-    """
-    for kind in kinds:
-        for end in ENDS:
-            for file in root.glob(f"*/*/*/{kind.name}{end}"):
-                family, data, split, _ = file.relative_to(root).parts
-                title = f"# {heading(Board(family, data, split, ()))}"
-                begins = {".csv": kind.head, ".md": title}[end]
-                linked = any(one.is_symlink() for one in (file, *file.parents[:3]))
-                ours = family != results.PUBLISHED and not linked
-                if ours and file.is_file() and _begins(file, begins):
-                    yield file
-
-
-def _begins(file: Path, text: str) -> bool:
-    wanted = text.encode()
-    with file.open("rb") as stream:
-        return stream.read(len(wanted)) == wanted
+Texts = Mapping[str, str]  # contents by the end of a file's name: ".csv", ".md"
+FACTS = ("model", "options", "dim", "distance", "trained_on_tested_data", "weights", "revision")
 
 
 def texts_of(board: Board) -> Texts:
     """What the files of a leaderboard hold."""
     return {".csv": to_csv(board), ".md": to_markdown(board)}
-
-
-KIND = Kind("leaderboard", texts_of, ",".join(FACTS[:4]))
 
 
 def boards(records: Iterable[Record]) -> list[Board]:
@@ -148,20 +64,27 @@ def boards(records: Iterable[Record]) -> list[Board]:
     Raises:
         InputError: if records of one board can't be compared.
     """
-    return [_board(key, group) for key, group in _groups(records).items()]
+    return [board(key, group) for key, group in groups(records).items()]
 
 
-def _groups(records: Iterable[Record]) -> dict[tuple[str, str, str], list[Record]]:
-    groups: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
+def groups(records: Iterable[Record]) -> dict[tuple[str, str, str], list[Record]]:
+    """The complete records of each board, by its family, data set and split."""
+    found: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
     for record in records:
         if record.data.complete:
             family = record.protocol.name.partition("/")[0]
-            groups[family, record.data.name, record.data.split].append(record)
-    return dict(sorted(groups.items()))
+            found[family, record.data.name, record.data.split].append(record)
+    return dict(sorted(found.items()))
 
 
-def _board(key: tuple[str, str, str], records: list[Record]) -> Board:
-    return Board(*key, rows=_rows(_comparable(records)))
+def board(key: tuple[str, str, str], records: Sequence[Record]) -> Board:
+    """The board of one of `groups`.
+
+    Raises:
+        InputError: if its records can't be compared.
+    """
+    must_be_comparable(records)
+    return Board(*key, rows=_rows(records))
 
 
 def to_csv(board: Board) -> str:
@@ -177,8 +100,8 @@ def to_csv(board: Board) -> str:
         model, scores, intervals = row[0].model, _scores(row), _intervals(row)
         seen = {SEEN: "yes", UNKNOWN: "unknown"}.get(mark(row), "no")
         weights = model.weights or MISSING
-        name = csv_cell(model.name)
-        known = (name, model.dim, model.distance, seen, weights, model.revision)
+        name, options = csv_cell(model.name), row[0].protocol.options_text
+        known = (name, options, model.dim, model.distance, seen, weights, model.revision)
         values = [repr(scores[name]) if name in scores else MISSING for name in board.columns]
         for name in bounds:
             values += map(repr, intervals[name]) if name in intervals else (MISSING, MISSING)
@@ -251,7 +174,8 @@ def _warnings(board: Board) -> Iterator[str]:
     about: dict[str, list[str]] = defaultdict(list)
     for row in board.rows:
         for warning in dict.fromkeys(text for record in row for text in record.warnings):
-            about[warning].append(markdown(row[0].model.name))
+            options = f" ({row[0].protocol.options_text})" if row[0].protocol.options else ""
+            about[warning].append(markdown(f"{row[0].model.name}{options}"))
     for warning, models in about.items():
         whose = "" if len(models) == len(board.rows) else f"{', '.join(models)}: "
         yield from ("", f"{WARNED} {whose}{markdown(warning)}")
@@ -260,13 +184,20 @@ def _warnings(board: Board) -> Iterator[str]:
 def _table(board: Board, columns: list[str]) -> list[str]:
     common = "/".join(_common(columns)) if len(columns) > 1 else ""
     heads = [markdown(name.removeprefix(f"{common}/")) for name in columns]
-    lines = [f"| model | dim | {' | '.join(heads)} |", "|---" * 2 + "|---:" * len(columns) + "|"]
+    facts = ["model", *(["options"] if _has_options(board) else []), "dim"]
+    lines = [f"| {' | '.join([*facts, *heads])} |"]
+    lines += ["|---" * len(facts) + "|---:" * len(columns) + "|"]
     for row in board.rows:
         warned = WARNED if any(record.warnings for record in row) else ""
         name = f"{markdown(row[0].model.name)} {mark(row)}{warned}".strip()
-        cells = [_cell(row, column) for column in columns]
-        lines.append(f"| {name} | {row[0].model.size} | {' | '.join(cells)} |")
+        options = [markdown(row[0].protocol.options_text)] if _has_options(board) else []
+        cells = [name, *options, row[0].model.size, *(_cell(row, column) for column in columns)]
+        lines.append(f"| {' | '.join(cells)} |")
     return lines
+
+
+def _has_options(board: Board) -> bool:
+    return any(row[0].protocol.options for row in board.rows)
 
 
 def mark(row: Sequence[Record]) -> str:
@@ -325,18 +256,40 @@ def _intervals(row: tuple[Record, ...]) -> dict[str, tuple[float, float]]:
 
 def _lacks_interval(board: Board) -> bool:
     """Whether a score has no interval though it sums up scenes, or though another model has one."""
-    wanted = {name for row in board.rows for name in _intervals(row)}
-    wanted |= {record.protocol.headline for row in board.rows for record in row if record.scenes}
-    wanted = {name for name in wanted if name.rpartition("/")[2] not in board.quantities}
-    return any(wanted & _scores(row).keys() - _intervals(row).keys() for row in board.rows)
+    return any(_lack_interval(rows) for rows in _by_options(board.rows).values())
 
 
-def _rows(records: list[Record]) -> tuple[tuple[Record, ...], ...]:
-    """Records of one model together; best first by the first headline that all models have."""
-    models: dict[str, list[Record]] = defaultdict(list)
+def _lack_interval(rows: Sequence[tuple[Record, ...]]) -> bool:
+    """The same of rows of one set of options."""
+    records = [record for row in rows for record in row]
+    wanted = {name for record in records for name in record.intervals}
+    wanted |= {record.protocol.headline for record in records if record.scenes}
+    quantities = quantities_of(records)
+    wanted = {name for name in wanted if name.rpartition("/")[2] not in quantities}
+    return any(wanted & _scores(row).keys() - _intervals(row).keys() for row in rows)
+
+
+def _by_options(
+    rows: Iterable[tuple[Record, ...]],
+) -> dict[str, list[tuple[Record, ...]]]:
+    """Rows by their options; the rows without options first."""
+    found: dict[str, list[tuple[Record, ...]]] = defaultdict(list)
+    for row in rows:
+        found[row[0].protocol.options_text].append(row)
+    return dict(sorted(found.items()))
+
+
+def _rows(records: Sequence[Record]) -> tuple[tuple[Record, ...], ...]:
+    """Records of one model and one set of options together, in the order of a board."""
+    rows: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in sorted(records, key=lambda r: (r.model.name, r.protocol.name)):
-        models[record.model.name].append(record)
-    rows = [tuple(row) for row in models.values()]
+        rows[record.protocol.options_text, record.model.name].append(record)
+    groups = _by_options(map(tuple, rows.values())).values()
+    return tuple(row for group in groups for row in _best_first(group))
+
+
+def _best_first(rows: Sequence[tuple[Record, ...]]) -> list[tuple[Record, ...]]:
+    """Rows of one set of options, sorted by the first headline that all models have."""
     headlines = [r.protocol.headline for row in rows for r in row]
     first = max(dict.fromkeys(headlines), key=headlines.count)
 
@@ -345,49 +298,4 @@ def _rows(records: list[Record]) -> tuple[tuple[Record, ...], ...]:
         sign = 1 if lower_is_better(first, quantities_of(row)) else -1
         return value is None, sign * (value or 0.0), row[0].model.name
 
-    return tuple(sorted(rows, key=key))
-
-
-def _comparable(records: list[Record]) -> list[Record]:
-    """The same records, if behind each name stand one definition, one set of data, one model.
-
-    Raises:
-        InputError: if not; says which two records differ, and in what.
-    """
-    tasks: dict[str, Record] = {}
-    models: dict[str, Record] = {}
-    judges: dict[str, set[str]] = defaultdict(set)  # libraries by the name of the protocol
-    for one in records:
-        judges[one.protocol.name] |= {*one.protocol.libraries}
-    for one in records:
-        task = tasks.setdefault(one.protocol.name, one)
-        row = models.setdefault(one.model.name, one)
-        pairs = [
-            (task, "data", one.data.sha256, task.data.sha256),
-            (task, "protocol version", one.protocol.version, task.protocol.version),
-        ]
-        versions, its_versions = one.environment.libraries, task.environment.libraries
-        pairs += [
-            (task, f"version of {name}", versions.get(name), its_versions.get(name))
-            for name in sorted(judges[one.protocol.name])
-        ]
-        mine, its = one.model.identity, row.model.identity
-        pairs += [(row, f"model {field}", mine[field], its[field]) for field in mine]
-        for other, what, a, b in pairs:
-            must_agree(one, other, what, a, b)
-    return records
-
-
-def must_agree(one: Record, other: Record, what: str, a: object, b: object) -> None:
-    """Refuse two records that differ in something: `a` is that of the first, `b` of the other.
-
-    Raises:
-        InputError: if they do; says in what.
-    """
-    if a != b:
-        raise InputError(
-            f"{one.model.name} ({one.protocol.name}) and {other.model.name}"
-            f" ({other.protocol.name}) can't share a table on {one.data.name}, split"
-            f" {one.data.split}: {what} is {a} and {b}; remove the record that is out of date, and"
-            " evaluate again"
-        )
+    return sorted(rows, key=key)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import (
     BaseModel,
@@ -22,11 +22,9 @@ from harness.distances import DISTANCES
 from harness.errors import InputError
 from harness.files import atomic, folders
 from harness.types import Protocol, Quantity, Scores
+from harness.vector_folder import Model
 
-if TYPE_CHECKING:
-    from harness.evaluate import Model
-
-PUBLISHED = "published"  # below the results: what papers say, in forms of its own
+RECORDS = "records"  # below the results
 
 ROUNDED = 1e-9  # by which rounding may lead a fraction out of [0, 1], or out of its interval
 MOST = 2.0**53  # of a quantity: larger floats count no more one by one
@@ -65,12 +63,28 @@ class ProtocolFacts(_Part):
     """By which definition."""
 
     name: str = _Name
+    options: dict[str, str] = {}  # that differ from the default and change scores
     version: int = Field(ge=1)
     headline: str = _Name
     # Distributions whose version can change a score; the environment has the versions.
     libraries: list[str] = Field(default=[], exclude_if=lambda found: not found)
     # Kinds of the scores that are not fractions, by the last part of their names.
     quantities: dict[str, Quantity] = Field(default={}, exclude_if=lambda found: not found)
+
+    @property
+    def options_text(self) -> str:
+        """Its options as tables and paths show them: "ties=official,whitening=pcapl", or ""."""
+        return options_text(self.options)
+
+    @property
+    def title(self) -> str:
+        """Its name, and its options if it has some: "toy/matching (ties=official)"."""
+        return f"{self.name} ({self.options_text})" if self.options else self.name
+
+
+def options_text(options: Mapping[str, str]) -> str:
+    """Options in the order of their names, as "key=value,key=value"."""
+    return ",".join(f"{key}={value}" for key, value in sorted(options.items()))
 
 
 class DataFacts(_Part):
@@ -113,7 +127,7 @@ class Environment(_Part):
 class Record(_Part):
     """One measurement at full precision: fractions and quantities, intervals that cover 95 %."""
 
-    form: Literal[2] = 2
+    form: Literal[3] = 3
     protocol: ProtocolFacts
     data: DataFacts
     model: ModelFacts
@@ -166,7 +180,7 @@ class TrainedOnAll(InputError):
     """A model was trained on everything that a protocol tests cell by cell."""
 
 
-def refused(model: "Model", protocol: Protocol, names: DataNames) -> list[str]:
+def refused(model: Model, protocol: Protocol, names: DataNames) -> list[str]:
     """The cells of a protocol that a model is not scored on, since it was trained on them.
 
     Raises:
@@ -184,7 +198,7 @@ def refused(model: "Model", protocol: Protocol, names: DataNames) -> list[str]:
 
 
 def record(
-    model: "Model",
+    model: Model,
     protocol: Protocol,
     scores: Scores,
     fingerprint: str,
@@ -207,6 +221,7 @@ def record(
     return Record(
         protocol=ProtocolFacts(
             name=protocol.name,
+            options=dict(protocol.options),
             version=protocol.version,
             headline=protocol.headline,
             quantities=dict(protocol.quantities),
@@ -254,7 +269,7 @@ def record(
     )
 
 
-def unknown_in_training(model: "Model", protocol: Protocol, names: DataNames) -> list[str]:
+def unknown_in_training(model: Model, protocol: Protocol, names: DataNames) -> list[str]:
     """Names of a model's training data that nobody knows: they may stand for what is tested."""
     sources = protocol.dataset.sources.union(*protocol.cells.values())
     return names.unknown(model.trained_on or (), sources)
@@ -267,38 +282,52 @@ def folder_of(root: Path, *parts: str) -> Path:
         InputError: if a part would lead elsewhere: names come from the files of data sets, too.
     """
     for part in parts:
-        if part in (".", "..") or not re.fullmatch(r"[\w.+@-]+", part):
-            raise InputError(
-                f"records can't be kept under {'/'.join(parts)!r}: {part!r} is no name of a folder;"
-                " names of protocols, data sets and splits have letters, digits, and . _ + @ - only"
-            )
+        _must_be_plain(part, parts)
     return root.joinpath(*parts)
 
 
+def _must_be_plain(part: str, parts: Sequence[str]) -> None:
+    if part in (".", "..") or not re.fullmatch(r"[\w.+@-]+", part):
+        raise InputError(
+            f"records can't be kept under {'/'.join(parts)!r}: {part!r} is no name of a folder;"
+            " names of protocols, data sets and splits, and options, have letters, digits, and"
+            " . _ + @ - only"
+        )
+
+
 def place(root: Path, one: Record) -> Path:
-    """Where a record lives: <root>/<protocol>/<data>/<split>/<task>/<model>.json.
+    """Where a record lives: <root>/records/<protocol>/<data>/<split>/[<options>/]<model>.json.
+
+    Options are a folder's name, as "ties=official,whitening=pcapl"; a protocol without options has
+    no such folder.
 
     Raises:
         InputError: as `folder_of` does.
     """
-    return _file(root, one.protocol.name, one.data.name, one.data.split, one.model.name)
+    return _file(root, one.protocol, one.data.name, one.data.split, one.model.name)
 
 
-def _file(root: Path, protocol: str, data: str, split: str, model: str) -> Path:
-    family, *task = protocol.split("/")
-    folder = folder_of(root, family, data, split, *task)
+def _file(
+    root: Path, protocol: Protocol | ProtocolFacts, data: str, split: str, model: str
+) -> Path:
+    folder = folder_of(root / RECORDS, *protocol.name.split("/"), data, split)
+    if protocol.options:
+        text = options_text(protocol.options)
+        for part in (*protocol.options, *protocol.options.values()):
+            _must_be_plain(part, [text])
+        folder /= text
     name = re.sub(r"[^\w.+-]", "_", model)  # "mine:fast" is no file name everywhere
     return folder / f"{name}.json"
 
 
-def must_be_free(root: Path, model: "Model", protocol: Protocol) -> None:
+def must_be_free(root: Path, model: Model, protocol: Protocol) -> None:
     """Refuse, before any work, an evaluation whose record would take the place of another's.
 
     Raises:
         InputError: as `save` does.
     """
     data = protocol.dataset
-    file = _file(root, protocol.name, data.name, data.split, model.name)
+    file = _file(root, protocol, data.name, data.split, model.name)
     _must_be_alike(file, model.name, data.sha256, model.weights)
 
 
@@ -343,13 +372,12 @@ def save_run(file: Path, facts: Mapping[str, object]) -> None:
 
 
 def load(root: Path) -> list[Record]:
-    """Every record below a folder, but for `published`, in the order of their paths.
+    """Every record of a folder of results, in the order of their paths.
 
     Raises:
-        InputError: if a file is no record; names the file and the field.
+        InputError: if a file below `records` is no record; names the file and the field.
     """
-    files = [file for file in folders.files(root) if file.suffix == ".json"]
-    return [read(file) for file in files if file.relative_to(root).parts[0] != PUBLISHED]
+    return [read(file) for file in folders.files(root / RECORDS) if file.suffix == ".json"]
 
 
 def read(file: Path) -> Record:

@@ -28,6 +28,7 @@ from protocols.eth.scenes import TOTAL, Opened, Scene, open_scenes
 from protocols.eth.structure import Matched, reconstruct
 from protocols.imaging.affine import AffineFrames, affine_patches
 from protocols.imaging.grey import read_grey
+from protocols.naming import unusual
 
 VERSION = 2  # raised whenever a number could change
 PATCHES = 1  # raised whenever a patch could change: part of the hash of its block
@@ -52,6 +53,13 @@ QUANTITIES = {
     "pairs": Quantity(decimals=0),
     "matched_pairs": Quantity(decimals=0),
     "matches": Quantity(decimals=0),
+}
+USUAL = {
+    "ratio": RATIO,
+    "repeats": 1,
+    "side": SIDE,
+    "extent": EXTENT,
+    "smoothing": SMOOTHING,
 }
 SUMMED = ("registered", "points", "observations")
 FEW = 15  # images; of fewer, one run registers nearly all or a pair, as its seed has it
@@ -96,8 +104,7 @@ def eth(
             keypoint.
         smoothing: of a patch, in scales of the keypoint. The three defaults are those of the
             patches that VLFeat made for the published rows.
-        ratio: of distances to the nearest and the second, up to which nearest ones match; another
-            than 0.8 gives the protocol a name of its own.
+        ratio: of distances to the nearest and the second, up to which nearest ones match.
         repeats: runs of COLMAP, with the seeds 0, 1, ...; scores are means, and intervals hold the
             middle 95 % of runs: nearly all, of few. Of one run on a scene of fewer than 15 images,
             the record and its tables warn.
@@ -113,18 +120,18 @@ def eth(
         raise InputError(f"ratio {ratio}: above 0 is wanted, and at most 1, which lets all pass")
     if files is not None:
         _must_be_free(files)
-    variant = [f"ratio-{float(ratio)}"] * (ratio != RATIO) + [f"{repeats}-runs"] * (repeats != 1)
     cut = _Cut(side, extent, smoothing)
     opened = open_scenes(sample() if data is None else data, split, keypoints)
     listed = [pairs(scene.images, scene.names, scene.sha256) for scene in opened.scenes]
     return Protocol(
-        "+".join(["eth", *variant]),
+        "eth",
         VERSION,
         _dataset(opened, listed, cut),
         lambda described: _score(opened.scenes, listed, described, ratio, repeats, files),
         headline="total/observations",
         quantities=QUANTITIES,
         libraries=("pycolmap",),
+        options=unusual(USUAL, ratio=float(ratio), repeats=repeats, **vars(cut)),
     )
 
 
@@ -142,12 +149,6 @@ class _Cut:
     side: int
     extent: float
     smoothing: float
-
-    @property
-    def variant(self) -> list[str]:
-        """What is not as usual, for the name of the split."""
-        usual = _Cut(SIDE, EXTENT, SMOOTHING)
-        return [f"{k}-{v:g}" for k, v in vars(self).items() if v != vars(usual)[k]]
 
     def patches(self, image: Path, frames: AffineFrames) -> Patches:
         """One for each keypoint, in order."""
@@ -170,11 +171,9 @@ def _dataset(opened: Opened, listed: Sequence[Pairs], cut: _Cut) -> Dataset:
         points.append(start + own)
         start += int(own.max(initial=-1)) + 1
         truth.update(repr((scene.name, scene.evidence, wanted)).encode())
-    variant = "+".join(cut.variant)
-    joint = ("+" if "@" in opened.split else "@") * bool(variant)
     return Dataset(
         opened.name,
-        f"{opened.split}{joint}{variant}",
+        opened.split,
         tuple(blocks),
         np.concatenate(points),
         np.repeat(np.arange(len(blocks)), [block.size for block in blocks]),

@@ -114,10 +114,10 @@ def open_scenes(root: Path, split: str | None, source: str | None) -> Opened:
             )
     sources = [source or _source(found[name]) for name in chosen]
     scenes = tuple(_open(found[name], name, s) for name, s in zip(chosen, sources, strict=True))
-    detected = "" if set(sources) == {OFFICIAL} else "@" + "+".join(sorted(set(sources)))
+    detected = () if set(sources) == {OFFICIAL} else sorted(set(sources))
     called = _name(root, scenes, sources)
     unchecked = (UNCHECKED,) if called == "eth" else ()
-    return Opened(called, "+".join(chosen) + detected, scenes, unchecked)
+    return Opened(called, naming.remarked("+".join(chosen), *detected), scenes, unchecked)
 
 
 def _folders(root: Path) -> dict[str, Path]:

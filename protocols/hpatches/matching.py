@@ -20,8 +20,8 @@ def matching(
     data: Path | None = None,
     split: str | None = None,
     allow_partial: bool = False,
-    pcapl: bool = False,
-    ties: str = "mean",
+    whitening: variant.Whitening = "none",
+    ties: variant.Ties = "mean",
 ) -> Protocol:
     """Average precision (trapezoid) of nearest neighbours in 5 images, mean over sequences.
 
@@ -31,7 +31,7 @@ def matching(
     """
     return variant.protocol(
         "matching", tasks.matching, score,
-        data=data, split=split, allow_partial=allow_partial, pcapl=pcapl, ties=ties,
+        data=data, split=split, allow_partial=allow_partial, whitening=whitening, ties=ties,
     )  # fmt: skip
 
 

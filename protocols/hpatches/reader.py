@@ -35,7 +35,6 @@ SIDE = 65  # pixels of an official patch
 # Ours, the official layouts, and a folder of many data sets.
 FOLDERS = ("patches", "hpatches-release", "data/hpatches-release", "hpatches/patches")
 MADE = ("hpatches-sample", "hpatches-mini", "hpatches-built-NAME")  # that a dataset.json may give
-PARTIAL = "+partial"  # of a name: what the user allowed to be missing is missing
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +106,7 @@ def open_set(
     )
     known = _identified(root, patches, split, asked, table)
     dataset = Dataset(
-        known.name if left == asked else known.name + PARTIAL,
+        known.name,
         split,
         table.blocks,
         table.point,

@@ -21,8 +21,8 @@ def retrieval(
     data: Path | None = None,
     split: str | None = None,
     allow_partial: bool = False,
-    pcapl: bool = False,
-    ties: str = "mean",
+    whitening: variant.Whitening = "none",
+    ties: variant.Ties = "mean",
 ) -> Protocol:
     """Mean over queries of average precision (trapezoid) in pools of 100 to 20,000 patches.
 
@@ -32,7 +32,7 @@ def retrieval(
     """
     return variant.protocol(
         "retrieval", tasks.retrieval, score,
-        data=data, split=split, allow_partial=allow_partial, pcapl=pcapl, ties=ties,
+        data=data, split=split, allow_partial=allow_partial, whitening=whitening, ties=ties,
     )  # fmt: skip
 
 

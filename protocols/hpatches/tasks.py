@@ -2,7 +2,7 @@
 
 Made files are not the official ones: with the known numbers of patches, no made verification file
 has the git blob of its official twin, since a few numbers were off by one when those were made. So
-a set with made files has "+generated-tasks" in its name, and shares no table with official scores.
+a split with made files is called "...@generated-tasks", and shares no table with official scores.
 """
 
 import csv
@@ -22,7 +22,8 @@ from harness import Dataset
 from harness import cache as caches
 from harness.errors import FileMissingError, InputError, one_line
 from harness.files import atomic, folders, texts
-from protocols.hpatches.reader import OFFICIAL, PARTIAL, HPatches, open_set
+from protocols.hpatches.reader import OFFICIAL, HPatches, open_set
+from protocols.naming import remarked
 
 VERIFICATION = tuple(f"verif_{k}_split-{{}}.csv" for k in ("pos", "neg_intra", "neg_inter"))
 RETRIEVAL = ("retr_queries_split-{}.csv", "retr_distractors_split-{}.csv")
@@ -144,7 +145,7 @@ def matching(opened: HPatches) -> tuple[None, Dataset]:
 
 
 def _files(opened: HPatches, names: Sequence[str], write: Writer) -> tuple[list[Path], Dataset]:
-    """The task files of a split, and the data set with their hash and, if need be, a suffix."""
+    """The task files of a split; the data set with their hash, and a remark if it is needed."""
     dataset = opened.dataset
     wanted = [name.format(dataset.split) for name in names]
     own = {name: opened.tasks / name for name in wanted if opened.tasks}
@@ -161,13 +162,13 @@ def _files(opened: HPatches, names: Sequence[str], write: Writer) -> tuple[list[
         _git_blob(content) == OFFICIAL["git_blob_sha1"].get(name)
         for name, content in zip(wanted, contents, strict=True)
     )
-    suffix = "" if there else "+generated-tasks"
-    if there and dataset.name.removesuffix(PARTIAL) == "hpatches" and not official:
+    remarks = [] if there else ["generated-tasks"]
+    if there and dataset.name == "hpatches" and not official:
         log.warning("%s differ from the official files", _all(files))
-        suffix = "+own-tasks"
+        remarks = ["own-tasks"]
     truth = hashlib.sha256(b"".join(contents)).hexdigest()
-    name = dataset.name if official else dataset.name + suffix
-    return files, replace(dataset, name=name, truth=truth)
+    split = dataset.split if official else remarked(dataset.split, *remarks)
+    return files, replace(dataset, split=split, truth=truth)
 
 
 def _all(files: Sequence[Path]) -> str:
@@ -229,7 +230,7 @@ def _generated(opened: HPatches, names: Sequence[str], write: Writer) -> list[Pa
     def make(folder: Path) -> None:
         log.info(
             "making %s by the official recipe; files that differ from the official ones add"
-            " '+generated-tasks' to the name of the set", " and ".join(names),
+            " 'generated-tasks' to the name of the split", " and ".join(names),
         )  # fmt: skip
         write(opened, [folder / name for name in names])
         caches.sum_up(folder)

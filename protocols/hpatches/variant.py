@@ -1,8 +1,9 @@
-"""What the three tasks have in common: options, and a name for each variant."""
+"""What the three tasks have in common: their options, and the names of their scores."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar, get_args
 
 from harness import Dataset, Descriptions, Protocol, Scores
 from harness.distances import L2
@@ -10,9 +11,11 @@ from harness.errors import InputError
 from protocols.hpatches.reader import HPatches, open_set
 from protocols.hpatches.sample import sample
 from protocols.hpatches.whitening import whiten
+from protocols.naming import PARTIAL, remarked, unusual
 
 VERSION = 3  # raised whenever a number of any task could change
-TIES = ("mean", "official")
+Ties = Literal["mean", "official"]
+Whitening = Literal["none", "pcapl"]
 
 Task = TypeVar("Task")
 
@@ -25,10 +28,10 @@ def protocol(
     data: Path | None,
     split: str | None,
     allow_partial: bool,
-    pcapl: bool,
-    ties: str,
+    whitening: Whitening,
+    ties: Ties,
 ) -> Protocol:
-    """One task on one split; what changes a number changes the name: "hpatches+pcapl/matching".
+    """One task on one split.
 
     Args:
         name: the task's.
@@ -37,27 +40,31 @@ def protocol(
         data: folder of the set; the sample where None.
         split: name in the set's splits.json.
         allow_partial: score what is there where sequences are missing.
-        pcapl: whiten on the split's training part first.
+        whitening: "pcapl" whitens vectors first, as fitted on the split's training part.
         ties: "mean" over all orders, or "official": as the official code's sorting leaves them.
     """
-    if ties not in TIES:
-        raise InputError(f"ties may be {' or '.join(TIES)}, not {ties!r}")
+    for option, value, known in (("ties", ties, Ties), ("whitening", whitening, Whitening)):
+        if value not in get_args(known):
+            raise InputError(f"{option} may be {' or '.join(get_args(known))}, not {value!r}")
+    pcapl = whitening == "pcapl"
     root = sample() if data is None else data
     opened = open_set(root, split, allow_partial=allow_partial, training=pcapl)
     task, dataset = prepare(opened)
+    if not dataset.complete:
+        dataset = replace(dataset, split=remarked(dataset.split, PARTIAL))
 
     def judged(described: Descriptions) -> Scores:
         whitened = whiten(described, opened) if pcapl else described
         return score(opened, task, whitened, ties == "official")
 
-    family = "hpatches" + "+pcapl" * pcapl + "+official-ties" * (ties == "official")
     return Protocol(
-        f"{family}/{name}",
+        f"hpatches/{name}",
         VERSION,
         dataset,
         judged,
         headline=f"{name}/map",
         distances=frozenset({L2.name}) if pcapl else None,
+        options=unusual({"whitening": "none", "ties": "mean"}, whitening=whitening, ties=ties),
     )
 
 

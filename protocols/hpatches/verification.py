@@ -32,8 +32,8 @@ def verification(
     data: Path | None = None,
     split: str | None = None,
     allow_partial: bool = False,
-    pcapl: bool = False,
-    ties: str = "mean",
+    whitening: variant.Whitening = "none",
+    ties: variant.Ties = "mean",
 ) -> Protocol:
     """Average precision (trapezoid, imbalanced) and ROC AUC (balanced) over the official pairs.
 
@@ -42,7 +42,7 @@ def verification(
     """
     return variant.protocol(
         "verification", tasks.verification, score,
-        data=data, split=split, allow_partial=allow_partial, pcapl=pcapl, ties=ties,
+        data=data, split=split, allow_partial=allow_partial, whitening=whitening, ties=ties,
     )  # fmt: skip
 
 

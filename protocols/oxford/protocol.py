@@ -17,6 +17,7 @@ from harness.metrics import (
 )
 from harness.statistics import interval_of_mean
 from harness.types import Vectors
+from protocols.naming import plain, unusual
 from protocols.oxford import matching
 from protocols.oxford.ellipses import exact_overlap
 from protocols.oxford.raster import raster_overlap
@@ -34,6 +35,7 @@ STRATEGIES = {
     "mutual": matching.mutual,
     "ratio": matching.ratio,
 }
+USUAL = {"frames": None, "magnification": MAGNIFICATION, "matching": "greedy", "overlap": "raster"}
 QUANTITIES = {"correct": Quantity(0), "correspondences": Quantity(0)}
 
 
@@ -61,9 +63,8 @@ def oxford(
         magnification: half a side of a patch, in radii of its region.
         matching: "nearest" is the plain neighbour of each region of image 1, "mutual" keeps those
             that are each other's, "ratio" ranks the plain ones by Lowe's ratio, "threshold" accepts
-            every pair under one (VLB's, too). All but greedy add themselves to the name.
-        overlap: "exact" is the area itself, "raster" VLB's count of points; exact adds itself to
-            the name.
+            every pair under one (VLB's, too).
+        overlap: "exact" is the area itself, "raster" VLB's count of points.
         allow_partial: score what is there where published sequences are missing.
     """
     opened = open_set(
@@ -79,14 +80,19 @@ def oxford(
         return _score(opened, described, matching)
 
     return Protocol(
-        "oxford"
-        + f"+{matching}" * (matching != "greedy")
-        + "+exact-overlap" * (overlap == "exact"),
+        "oxford",
         VERSION if opened.published else OF_OTHERS,
         opened.dataset,
         score,
         headline="map",
         quantities=QUANTITIES,
+        options=unusual(
+            USUAL,
+            frames=plain(frames) if frames else None,
+            magnification=float(magnification),
+            matching=matching,
+            overlap=overlap,
+        ),
     )
 
 

@@ -1,10 +1,9 @@
 """The Oxford sequences as one data set: regions, patches and ground-truth correspondences.
 
 A set is called `oxford` if it holds the eight published sequences, pixel by pixel, with regions of
-our own Harris-Affine detector; `oxford-six` if it lacks bark and trees, as papers do. Regions from
-a folder add its name, as in `oxford-six+vlfeat_frames`; a magnification of patches other than 3
-adds itself. How many regions an image may have is the split's name. Other sequences are named by
-their folder.
+our own Harris-Affine detector; `oxford-six` if it lacks bark and trees, as papers do. How many
+regions an image may have is the split's name. Other sequences are named by their folder. A folder
+of regions, and a magnification of patches, are options of the protocol.
 """
 
 import hashlib
@@ -25,11 +24,11 @@ from protocols.imaging import fit
 from protocols.imaging.affine import AffineFrames, affine_patches
 from protocols.imaging.grey import read_grey
 from protocols.imaging.sequences import IMAGES, Sequence, find
-from protocols.naming import after_folder, granted, plain, unless_wrong
+from protocols.naming import PARTIAL, after_folder, granted, remarked, unless_wrong
 from protocols.official import official
 from protocols.oxford import regions
 from protocols.oxford.ellipses import Measure
-from protocols.oxford.truth import MAGNIFICATION, Truth, correspondences
+from protocols.oxford.truth import Truth, correspondences
 
 log = logging.getLogger(__name__)
 
@@ -104,11 +103,9 @@ def open_set(
         partial(block_of, magnification=magnification), zip(places, every, strict=True)
     )
     planes = _planes(sequences, every, measure)
-    name = base if frames is None else f"{base}+{plain(frames)}"
-    name += f"+magnification{magnification:g}" * (magnification != MAGNIFICATION)
     dataset = Dataset(
-        name=name + "+partial" * (not complete),
-        split=str(features or "all"),
+        name=base,
+        split=remarked(str(features or "all"), *([] if complete else [PARTIAL])),
         blocks=tuple(blocks),
         point=_points(planes),
         image=np.repeat(np.arange(len(every)), [len(one) for one in every]),

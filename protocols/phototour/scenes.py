@@ -15,7 +15,7 @@ from harness.errors import FileMissingError, InputError, UnknownNameError
 from harness.files import folders
 from harness.registry import unknown
 from harness.statistics import Interval, interval_over_parts
-from protocols.naming import after_folder, granted, unless_wrong
+from protocols.naming import after_folder, granted, remarked, unless_wrong
 from protocols.official import official
 from protocols.phototour.reader import Numbers, Scene, blocks, read_scene
 from protocols.phototour.sample import sample
@@ -93,7 +93,7 @@ def join(
     rows: Sequence[Numbers],
     images: Sequence[Numbers],
     truth: Sequence[str],
-    variant: str = "",
+    lists: Sequence[str] = (),
 ) -> Dataset:
     """One data set of some patches of each scene, scene after scene.
 
@@ -102,7 +102,7 @@ def join(
         rows: of each scene: the patches to describe, ascending.
         images: of each scene: the image of each of these.
         truth: of each scene: sha256 of what defines its task.
-        variant: added to the split, which is the list of scenes.
+        lists: of pairs, where they are not the papers': remarks on the split.
     """
     points, numbers = [], []
     parts: list[Block] = []
@@ -116,8 +116,8 @@ def join(
         next_image += int(number.max()) + 1
         parts += blocks(scene, own)
     names = [scene.name for scene in opened.scenes]
-    split = "+".join(names) + variant
-    plain = all(map(PLAIN.fullmatch, [*names, *re.split(r"[@+]+", f"a{variant}")]))
+    split = remarked("+".join(names), *lists)
+    plain = all(map(PLAIN.fullmatch, [*names, *lists]))
     if len(split) > LONGEST or not plain:
         split = f"{len(names)}-scenes-{zlib.crc32(split.encode()):08x}"
     lines = "".join(f"{name} {sha}\n" for name, sha in zip(names, truth, strict=True))

@@ -21,6 +21,7 @@ from harness.metrics import (
 )
 from harness.statistics import Interval
 from harness.types import Rows
+from protocols.naming import unusual
 from protocols.phototour.fpr95 import fpr_at_95_hardnet, fpr_at_95_tian
 from protocols.phototour.fpr95_interval import interval_of_fpr95
 from protocols.phototour.reader import TEST, read_pairs
@@ -57,10 +58,10 @@ def phototour(
     no score of it and then no mean.
 
     FPR95 is the share of non-matches accepted by the least threshold that accepts 95 % of matches,
-    ties accepted together; "hardnet" and "tian" are two published variants, see `fpr95`, and give
-    the protocol another name. Its interval is over 3-D points, see `fpr95_interval`; variants take
-    the variance of the tie-aware one. Breakdowns hold both curves:
-    `fpr@<recall>` and `precision@<recall>`, recall in percent, at the least threshold that has it.
+    ties accepted together; "hardnet" and "tian" are two published variants, see `fpr95`. Its
+    interval is over 3-D points, see `fpr95_interval`; variants take the variance of the tie-aware
+    one. Breakdowns hold both curves: `fpr@<recall>` and `precision@<recall>`, recall in percent, at
+    the least threshold that has it.
 
     Args:
         data: a folder of scene folders in the official format, or one scene.
@@ -85,7 +86,7 @@ def phototour(
         rows,
         [np.zeros(len(own), int) for own in rows],  # no pair is told by its image
         [one.sha256 for one in lists],
-        variant="" if names == [TEST] else "@" + "+".join(n.removesuffix(".txt") for n in names),
+        lists=() if names == [TEST] else [name.removesuffix(".txt") for name in names],
     )
     tasks = {}
     start = 0
@@ -94,12 +95,13 @@ def phototour(
         tasks[scene.name] = _Task(a, b, one.match)
         start += len(own)
     return Protocol(
-        "phototour" if fpr95 == "tie-aware" else f"phototour+{fpr95}-fpr95",
+        "phototour",
         VERSION,
         dataset,
         lambda described: _score(tasks, described, fpr95),
         headline="mean/fpr95",
         cells=cells(opened),
+        options=unusual({"fpr95": "tie-aware"}, fpr95=fpr95),
     )
 
 

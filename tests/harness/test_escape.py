@@ -59,7 +59,7 @@ def test_a_name_in_a_markdown_table_is_one_cell_and_plain_text(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["adasample+sos", "tfeat.liberty", "csv:mine", "onnx:a-b_c.2", "hpatches+official-ties",
+    ["adasample+sos", "tfeat.liberty", "csv:mine", "onnx:a-b_c.2", "ties=official",
      "phototour-sfm-test", "fountain+herzjesu@m50_100000_100000_0+m50_92796_92796_0", "doap (st)",
      "Fountain-P11+Herzjesu-P8@sift", "liberty → yosemite", "retrieval/easy/map@100", "naïve 描述"],
 )  # fmt: skip

@@ -37,9 +37,10 @@ def models() -> list[str]:
     return [name for name in registry.names("descriptors") if _is_ours("descriptors", name)]
 
 
-def protocols() -> list[str]:
-    """The protocols of this distribution."""
-    return [name for name in registry.names("protocols") if _is_ours("protocols", name)]
+def protocols() -> list[tuple[str, dict[str, str]]]:
+    """The protocols of this distribution, and options that define other scores."""
+    ours = [name for name in registry.names("protocols") if _is_ours("protocols", name)]
+    return [*((name, {}) for name in ours), ("romepatches", {"ap": "step"})]
 
 
 def model(name: str) -> Descriptor | None:
@@ -64,9 +65,9 @@ def vectors_file(made: Descriptor) -> Path:
     return FOLDER / "vectors" / f"{made.name}.revision{made.revision}.npy"
 
 
-def sample_protocol(name: str) -> Protocol:
+def sample_protocol(name: str, options: dict[str, str]) -> Protocol:
     """A protocol on its sample, made from photographs that are always there."""
-    made: Protocol = registry.load("protocols", name)()
+    made: Protocol = registry.load("protocols", name)(**options)
     return made
 
 
@@ -82,7 +83,8 @@ def scores(made: Protocol) -> dict[str, float]:
 
 def scores_file(made: Protocol) -> Path:
     """Where the golden scores of a protocol's version are."""
-    return FOLDER / "scores" / f"{made.name.replace('/', '_')}.version{made.version}.json"
+    name = ",".join([made.name.replace("/", "_"), *(f"{k}={v}" for k, v in made.options.items())])
+    return FOLDER / "scores" / f"{name}.version{made.version}.json"
 
 
 def _is_ours(kind: str, name: str) -> bool:
@@ -98,8 +100,8 @@ def _write_missing() -> Iterator[Path]:
             _without_older(vectors_file(made))
             np.save(vectors_file(made), vectors(made))
             yield vectors_file(made)
-    for name in protocols():
-        protocol = sample_protocol(name)
+    for name, options in protocols():
+        protocol = sample_protocol(name, options)
         if not scores_file(protocol).is_file():
             _without_older(scores_file(protocol))
             text = json.dumps(scores(protocol), indent=1, sort_keys=True) + "\n"

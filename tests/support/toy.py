@@ -1,11 +1,13 @@
 """A protocol and descriptors small enough for a test."""
 
+import dataclasses
 import hashlib
 
 import numpy as np
 
 from harness import Block, Dataset, Descriptor, Protocol, Scores
 from harness.distances import L2
+from harness.evaluate import evaluate
 from harness.metrics import average_precision, rank
 
 POINTS = 30
@@ -53,3 +55,17 @@ def toy_descriptor(name="mean", describe=None, **fields):
         return rows.mean(axis=2, dtype=np.float32)
 
     return Descriptor(name, describe or mean, L2, fields.pop("dim", 8), **fields)
+
+
+def measured(
+    name="mean", tasks=("verification",), score=None, dataset=None, options=None, **fields
+):
+    """Records of one toy descriptor on toy tasks; `score` replaces the headline."""
+    protocols = [
+        dataclasses.replace(toy_protocol(task, dataset), options=options or {}) for task in tasks
+    ]
+    for record in evaluate(toy_descriptor(name, **fields), protocols):
+        if score is None:
+            yield record
+        else:
+            yield record.model_copy(update={"scores": {record.protocol.headline: score}})

@@ -11,8 +11,8 @@ from harness import Block, vector_folder
 from harness.data.archive import unpack
 from harness.distances import L2
 from harness.files.folders import at, entries, files, folders
-from harness.records import leaderboard
 from harness.records import record as results
+from harness.records import tables
 from harness.vector_folder import open_folder
 from protocols import samples
 from protocols.imaging import photographs, sequences
@@ -165,18 +165,18 @@ def test_a_fingerprint_sees_linked_folders_and_no_left_behind_file(tmp_path):
 
 def test_records_behind_a_link_are_read(tmp_path):
     give(tmp_path / "far", "mini/matching/a.json")
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results/hpatches").symlink_to(tmp_path / "far")
+    (tmp_path / "results/records").mkdir(parents=True)
+    (tmp_path / "results/records/hpatches").symlink_to(tmp_path / "far")
     with pytest.raises(ValueError, match=r"matching/a\.json is not a record"):  # it was looked at
         results.load(tmp_path / "results")
 
 
 def test_tables_behind_a_link_are_not_removed(tmp_path):
     give(tmp_path / "far", "leaderboard.csv", "leaderboard.md")
-    (tmp_path / "results/hpatches/set").mkdir(parents=True)
-    (tmp_path / "results/hpatches/set/full").symlink_to(tmp_path / "far")
+    (tmp_path / "results/tables/hpatches/set").mkdir(parents=True)
+    (tmp_path / "results/tables/hpatches/set/full").symlink_to(tmp_path / "far")
     with pytest.raises(FileNotFoundError, match="no record"):
-        leaderboard.write(tmp_path / "results")
+        tables.write(tmp_path / "results")
     assert names(tmp_path / "far") == ["leaderboard.csv", "leaderboard.md"]
 
 

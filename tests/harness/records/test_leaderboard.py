@@ -3,22 +3,12 @@ import dataclasses
 import io
 
 import pytest
-from toy import toy_dataset, toy_descriptor, toy_protocol
+from toy import measured, toy_dataset
 
 from harness import Quantity
-from harness.evaluate import evaluate
-from harness.records import cross_scene, leaderboard
+from harness.records import leaderboard
 from harness.records import record as results
 from harness.records.leaderboard import MISSING
-
-
-def measured(name="mean", tasks=("verification",), score=None, dataset=None, **fields):
-    protocols = [toy_protocol(task, dataset) for task in tasks]
-    for record in evaluate(toy_descriptor(name, **fields), protocols):
-        if score is None:
-            yield record
-        else:
-            yield record.model_copy(update={"scores": {record.protocol.headline: score}})
 
 
 def board(*records):
@@ -136,80 +126,6 @@ def test_other_versions_of_what_a_protocol_scores_by_are_an_error():
     assert len(board(records[0], records[1].model_copy(update={"protocol": protocol})).rows) == 2
 
 
-def test_a_board_that_mixes_does_not_stop_the_others(tmp_path):
-    good = dataclasses.replace(toy_dataset(), name="good")
-    for record in (*measured("a"), *measured("c", dataset=good)):
-        results.save(tmp_path, record)
-    (odd,) = measured("b", dataset=toy_dataset(truth="other"))
-    results.save(tmp_path, odd)
-    with pytest.raises(ValueError, match="can't share a table"):
-        leaderboard.write(tmp_path)
-    assert [f.parts[-3] for f in tmp_path.rglob("leaderboard.md")] == ["good"]
-
-
-def test_a_board_without_records_is_removed(tmp_path):
-    (record,) = measured("a")
-    (other,) = measured("b", dataset=toy_dataset(name="other"))
-    file = results.save(tmp_path, record)
-    results.save(tmp_path, other)
-    leaderboard.write(tmp_path)
-    file.unlink()
-    written = leaderboard.write(tmp_path)
-    assert [one.parts[-3] for one in written] == ["other", "other"]
-    assert sorted(tmp_path.rglob("leaderboard.*")) == sorted(written)
-
-
-OTHERS = {
-    "leaderboard.py": "mine",
-    "a/leaderboard.md": "mine",
-    "a/b/c/leaderboard.py": "mine",
-    "a/b/c/leaderboard.md": "# My results\n",
-    "a/b/c/leaderboard.csv": "model,dim\nx,1\n",
-    "a/b/c/cross_scene.csv": "",
-    "a/b/c/d/leaderboard.md": "mine",
-    "a/b/d/leaderboard.md": "# a on b, split c\n",  # copied from elsewhere
-    "published/b/c/leaderboard.csv": ",".join(leaderboard.FACTS),
-    "a/b/e/leaderboard.csv/kept.txt": "mine",
-}
-
-
-@pytest.mark.parametrize("with_records", [True, False])
-def test_no_file_of_others_is_removed(tmp_path, with_records):
-    for place, text in OTHERS.items():
-        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / place).write_text(text)
-    kinds = [leaderboard.KIND, cross_scene.KIND]
-    if with_records:
-        (record,) = measured("a")
-        results.save(tmp_path, record)
-        assert len(leaderboard.write(tmp_path, kinds)) == 2
-    else:
-        with pytest.raises(FileNotFoundError, match="no record in"):
-            leaderboard.write(tmp_path, kinds)
-    assert all((tmp_path / place).read_text() == text for place, text in OTHERS.items())
-
-
-def test_where_there_is_no_record_no_table_is_removed(tmp_path):
-    (record,) = measured("a")
-    file = results.save(tmp_path, record)
-    tables = {one: one.read_bytes() for one in leaderboard.write(tmp_path)}
-    file.unlink()
-    with pytest.raises(FileNotFoundError, match="no record in"):
-        leaderboard.write(tmp_path)
-    assert all(one.read_bytes() == contents for one, contents in tables.items())
-
-
-def test_a_file_of_others_in_the_place_of_a_table_stays_and_is_named(tmp_path):
-    (record,) = measured("a")
-    folder = tmp_path / "toy/toy-data/all"
-    results.save(tmp_path, record)
-    (folder / "leaderboard.md").write_text("# Notes\n")
-    with pytest.raises(ValueError, match=r"leaderboard\.md is no table that the harness wrote"):
-        leaderboard.write(tmp_path)
-    assert (folder / "leaderboard.md").read_text() == "# Notes\n"
-    assert (folder / "leaderboard.csv").is_file()
-
-
 @pytest.mark.parametrize(
     ("part", "fields"),
     [
@@ -231,19 +147,52 @@ def test_no_name_leads_out_of_the_results(tmp_path, part, fields):
     assert not list(tmp_path.rglob("*"))
 
 
-def test_a_record_that_was_changed_leads_no_table_out_of_the_results(tmp_path):
-    (record,) = measured()
-    file = results.save(tmp_path / "results", record)
-    file.write_text(file.read_text().replace('"toy-data"', '"../../elsewhere"'))
-    with pytest.raises(ValueError, match=rf"^{file} is not a record .*can't be kept under"):
-        leaderboard.write(tmp_path / "results")
-    assert [found.name for found in tmp_path.iterdir()] == ["results"]
-
-
 def test_names_of_data_and_splits_may_have_signs(tmp_path):
-    (record,) = measured(dataset=toy_dataset(name="toy+generated-tasks", split="a+b_c.2@m50"))
-    folder = tmp_path / "toy/toy+generated-tasks/a+b_c.2@m50/verification"
+    (record,) = measured(dataset=toy_dataset(name="toy+more", split="a+b_c.2@m50"))
+    folder = tmp_path / "records/toy/verification/toy+more/a+b_c.2@m50"
     assert results.place(tmp_path, record) == folder / "mean.json"
+
+
+def test_rows_of_other_options_stand_below_and_are_not_ranked_with_the_default():
+    one = board(
+        *measured("a", score=0.1),
+        *measured("b", score=0.2),
+        *measured("a", score=0.9, options={"ties": "official"}),
+        *measured("b", score=0.8, options={"ties": "official"}),
+        *measured("a", score=0.5, options={"size": "3"}),
+    )
+    found = [(row["model"], row["options"]) for row in cells(one)]
+    official = "ties=official"
+    assert found == [("b", ""), ("a", ""), ("a", "size=3"), ("a", official), ("b", official)]
+    page = leaderboard.to_markdown(one)
+    assert "| model | options | dim |" in page and f"| a | {official} | 8 | 90.00" in page
+    assert "| model | dim |" in leaderboard.to_markdown(board(*measured("a")))
+
+
+def test_data_and_version_of_other_options_need_not_agree():
+    (other,) = measured("b", dataset=toy_dataset(truth="other"), options={"frames": "mine"})
+    newer = other.protocol.model_copy(update={"version": 2})
+    assert len(board(*measured("a"), other.model_copy(update={"protocol": newer})).rows) == 2
+
+
+def test_a_model_is_one_whatever_the_options():
+    with pytest.raises(
+        ValueError, match=r"\(ties=official\) and a by toy.*model weights"
+    ):
+        leaderboard.boards(
+            [*measured("a"), *measured("a", weights="0" * 64, options={"ties": "official"})]
+        )
+
+
+def test_a_score_without_an_interval_is_told_among_rows_of_the_same_options():
+    (runs,) = measured("a", options={"repeats": "5"})
+    (once,) = measured("a")
+    once = once.model_copy(update={"intervals": {}, "scenes": {}})
+    assert "without brackets" not in leaderboard.to_markdown(board(once, runs))
+    twice = once.model_copy(update={"protocol": runs.protocol})
+    other = twice.model.model_copy(update={"name": "b"})
+    twice = twice.model_copy(update={"model": other})
+    assert "without brackets" in leaderboard.to_markdown(board(twice, runs))
 
 
 def test_percent_stands_only_in_the_table_to_read():
@@ -340,13 +289,3 @@ def test_a_headline_of_which_less_is_better_says_so_itself():
         headline = record.protocol.model_copy(update={"headline": "a/error_px"})
         records.append(record.model_copy(update={"protocol": headline}))
     assert [row["model"] for row in cells(board(*records))] == ["good", "bad"]
-
-
-def test_the_same_records_make_the_same_bytes(tmp_path):
-    for record in (*measured("a", tasks=("verification", "matching")), *measured("b")):
-        results.save(tmp_path, record)
-    first = {f.name: f.read_bytes() for f in leaderboard.write(tmp_path)}
-    for record in (*measured("b"), *measured("a", tasks=("matching", "verification"))):
-        results.save(tmp_path / "other", record)
-    assert {f.name: f.read_bytes() for f in leaderboard.write(tmp_path / "other")} == first
-    assert len(first) == 2

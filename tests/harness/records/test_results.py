@@ -35,9 +35,26 @@ def test_the_same_run_writes_the_same_bytes(tmp_path):
     assert len(written) == 1
 
 
-def test_a_record_lives_below_protocol_data_split_and_task(tmp_path):
+def test_a_record_lives_below_protocol_data_and_split(tmp_path):
     file = results.save(tmp_path, one_record())
-    assert file == tmp_path / "toy/toy-data/all/verification/mean.json"
+    assert file == tmp_path / "records/toy/verification/toy-data/all/mean.json"
+
+
+def test_a_record_of_other_options_lives_in_a_folder_of_theirs(tmp_path):
+    options = {"whitening": "pca", "ties": "official"}
+    (record,) = evaluate(toy_descriptor(), [replace(toy_protocol(), options=options)])
+    assert record.protocol.options == options
+    assert record.protocol.title == "toy/verification (ties=official,whitening=pca)"
+    folder = tmp_path / "records/toy/verification/toy-data/all/ties=official,whitening=pca"
+    assert results.save(tmp_path, record) == folder / "mean.json"
+    results.must_be_free(tmp_path, toy_descriptor(weights="2" * 64), toy_protocol())
+
+
+@pytest.mark.parametrize("options", [{"a/b": "c"}, {"a": ".."}, {"a": "b,c=d"}, {"a": ""}])
+def test_no_option_leads_out_of_the_results(tmp_path, options):
+    (record,) = evaluate(toy_descriptor(), [replace(toy_protocol(), options=options)])
+    with pytest.raises(ValueError, match="can't be kept under"):
+        results.save(tmp_path, record)
 
 
 def test_what_cannot_change_a_number_is_kept_apart(tmp_path):
@@ -184,7 +201,7 @@ def test_a_record_of_an_older_form_is_replaced(tmp_path):
     assert results.read(results.save(tmp_path, one_record())) == one_record()
 
 
-def test_what_papers_published_is_no_record(tmp_path):
+def test_files_beside_the_records_are_no_records(tmp_path):
     results.save(tmp_path, one_record())
     (tmp_path / "published").mkdir()
     (tmp_path / "published/table.json").write_text("{}")

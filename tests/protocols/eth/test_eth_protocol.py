@@ -131,22 +131,23 @@ def test_repeats_are_runs_with_other_seeds_and_scores_are_their_means(folder, mo
     protocol = eth(data=folder, repeats=3)
     found = scores(protocol, by_point(protocol))
     assert sorted(seeds) == [0, 1, 2]
-    assert protocol.name == "eth+3-runs"
+    assert protocol.options == {"repeats": "3"}
     assert found.values["total/points"] == 10
     assert found.intervals["total/points"] == pytest.approx((0.5, 19.5))
     assert f"{SCENE}/reprojection_error_px" not in found.values  # one run has none
 
 
-def test_another_ratio_matches_more_or_less_under_a_name_of_its_own(folder):
+def test_another_ratio_matches_more_or_less_and_is_an_option(folder):
     counts = []
     for ratio in (0.5, 0.8, 1.0):
         protocol = eth(data=folder, ratio=ratio)
-        assert protocol.name == ("eth" if ratio == 0.8 else f"eth+ratio-{ratio}")
+        assert protocol.options == ({} if ratio == 0.8 else {"ratio": f"{ratio:g}"})
         rng, vectors = np.random.default_rng(0), by_point(protocol)
         noisy = vectors + 0.6 * rng.normal(size=vectors.shape).astype(np.float32)
         counts.append(scores(protocol, noisy).scenes[SCENE]["matches"])
     assert counts == sorted(set(counts))
-    assert eth(data=folder, ratio=0.7, repeats=2).name == "eth+ratio-0.7+2-runs"
+    protocol = eth(data=folder, ratio=0.7, repeats=2)
+    assert (protocol.name, protocol.options) == ("eth", {"ratio": "0.7", "repeats": "2"})
 
 
 def test_one_run_of_few_images_is_warned_of_in_the_record(folder, tmp_path):
@@ -169,7 +170,7 @@ def test_many_images_or_several_runs_are_not_warned_of(folder, monkeypatch):
 
 def test_one_run_has_no_interval(folder):
     protocol = eth(data=folder)
-    assert protocol.name == "eth"
+    assert (protocol.name, protocol.options) == ("eth", {})
     assert scores(protocol, by_point(protocol)).intervals == {}
 
 
@@ -246,11 +247,15 @@ def named(folder, **options):
     return dataset.name, dataset.split
 
 
-def test_other_patches_and_other_keypoints_have_a_split_of_their_own(folder):
-    assert named(folder, side=33, smoothing=0.0) == ("eth-rooms", f"{SCENE}@side-33+smoothing-0")
+def test_other_keypoints_have_a_split_of_their_own(folder):
+    assert named(folder) == ("eth-rooms", SCENE)
     shutil.rmtree(folder / SCENE / "keypoints")
     assert named(folder) == ("eth-rooms", f"{SCENE}@sift")
-    assert named(folder, extent=6.75) == ("eth-rooms", f"{SCENE}@sift+extent-6.75")
+
+
+def test_other_patches_are_options(folder):
+    protocol = eth(data=folder, side=33, smoothing=0.0, extent=6.75)
+    assert protocol.options == {"side": "33", "smoothing": "0", "extent": "6.75"}
 
 
 def test_a_scene_may_be_given_itself(folder):

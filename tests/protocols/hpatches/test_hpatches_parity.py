@@ -14,16 +14,20 @@ from protocols.hpatches.verification import verification
 
 pytestmark = pytest.mark.data
 
-CASES = {"sift L2": ("sift", False), "brief L1": ("brief", False), "sift+pcapl L2": ("sift", True)}
+CASES = {
+    "sift L2": ("sift", "none"),
+    "brief L1": ("brief", "none"),
+    "sift+pcapl L2": ("sift", "pcapl"),
+}
 
 
 def scored(shared, name, ties):
-    folder, pcapl = CASES[name]
+    folder, whitening = CASES[name]
     mini = shared / "hpatches/mini"
     model = load_model(str(mini / "descriptors" / folder))
     values, scenes = {}, {}
     for make in (verification, matching, retrieval):
-        protocol = make(data=mini, ties=ties, pcapl=pcapl)
+        protocol = make(data=mini, ties=ties, whitening=whitening)
         scores = protocol.score(describe(model, protocol.dataset))
         values |= scores.values
         for scene, own in scores.scenes.items():

@@ -12,6 +12,7 @@ import pytest
 from hpatches_files import LENGTHS, SPLITS, write_set
 
 from protocols.hpatches import splits, strips
+from protocols.hpatches.matching import matching
 from protocols.hpatches.reader import OFFICIAL, STRIPS, UNCHECKED, open_set, open_training
 
 
@@ -334,14 +335,15 @@ def test_what_is_there_can_be_scored_where_the_user_allows_it(tmp_path):
     assert not opened.dataset.complete
 
 
-def test_partial_data_have_another_name_and_the_same_sources(tmp_path):
+def test_partial_data_are_another_split_of_the_same_sources(tmp_path):
     root = write_set(tmp_path / "own", {"v_one": 7}, splits=SPLITS)
-    dataset = open_set(root, "a", allow_partial=True).dataset
-    assert (dataset.name, dataset.sources) == ("hpatches-own+partial", {"hpatches-own/v_one"})
+    dataset = matching(data=root, split="a", allow_partial=True).dataset
+    assert (dataset.name, dataset.split) == ("hpatches-own", "a@partial")
+    assert dataset.sources == {"hpatches-own/v_one"}
 
 
-def test_complete_data_have_no_other_name_where_less_is_allowed(root):
-    assert open_set(root, "a", allow_partial=True).dataset.name == "hpatches-own"
+def test_complete_data_are_the_whole_split_where_less_is_allowed(root):
+    assert matching(data=root, split="a", allow_partial=True).dataset.split == "a"
 
 
 @pytest.mark.parametrize(

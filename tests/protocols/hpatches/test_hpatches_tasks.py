@@ -54,8 +54,8 @@ def test_pairs_of_one_sequence_stand_together(root):
 
 def test_made_files_are_said_to_be_made(root):
     opened = open_set(root, "a")
-    assert tasks.verification(opened)[1].name == "hpatches-own+generated-tasks"
-    assert tasks.matching(opened)[1].name == "hpatches-own"
+    assert tasks.verification(opened)[1].split == "a@generated-tasks"
+    assert tasks.matching(opened)[1].split == "a"
 
 
 def count_makings(monkeypatch):
@@ -194,7 +194,7 @@ def test_a_pair_is_left_out_of_all_three_files_where_one_names_a_missing_sequenc
         theirs = theirs[left].iloc[task.place]
         np.testing.assert_array_equal(mine.s2, theirs.s2.map(number))
         np.testing.assert_array_equal(mine.idx2, theirs.idx2)
-    assert dataset.name == "hpatches-own+partial"
+    assert (dataset.name, dataset.split, dataset.complete) == ("hpatches-own", "a", False)
 
 
 @pytest.mark.parametrize("make", [verification, matching, retrieval])
@@ -227,13 +227,15 @@ def test_a_kind_of_sequence_may_be_missing_whole(tmp_path, make):
 
 
 @pytest.mark.parametrize(
-    ("lengths", "name"),
+    ("lengths", "split"),
     [
-        ({"v_one": 5, "v_two": 5, "i_one": 5}, "hpatches+own-tasks"),
-        ({"v_one": 5, "v_two": 5}, "hpatches+partial+own-tasks"),
+        ({"v_one": 5, "v_two": 5, "i_one": 5}, "a@own-tasks"),
+        ({"v_one": 5, "v_two": 5}, "a@own-tasks+partial"),
     ],
 )
-def test_other_files_than_the_official_ones_show_in_the_name(tmp_path, monkeypatch, lengths, name):
+def test_other_files_than_the_official_ones_show_in_the_split(
+    tmp_path, monkeypatch, lengths, split
+):
     listed = hashlib.sha256(b"i_one\nv_one\nv_two").hexdigest()
     monkeypatch.setitem(OFFICIAL, "split_test_sha256", {"a": listed})
     monkeypatch.setitem(OFFICIAL, "lengths", dict.fromkeys(("v_one", "v_two", "i_one"), (5, 5)))
@@ -241,8 +243,8 @@ def test_other_files_than_the_official_ones_show_in_the_name(tmp_path, monkeypat
     root = write_set(tmp_path, lengths, size=65, splits=splits)
     for kind in ("queries", "distractors"):
         (root / f"tasks/retr_{kind}_split-a.csv").write_text("s,idx\nv_one,1\n")
-    opened = open_set(root, "a", allow_partial=True)
-    assert tasks.retrieval(opened)[1].name == name
+    dataset = retrieval(data=root, split="a", allow_partial=True).dataset
+    assert (dataset.name, dataset.split) == ("hpatches", split)
 
 
 @pytest.mark.parametrize(

@@ -274,11 +274,11 @@ def published(small, monkeypatch):
 
 def test_only_the_published_sequences_are_called_oxford(published, caplog):
     found = opened(published).dataset
-    assert (found.name, found.split, found.complete) == ("oxford+found", "all", True)
+    assert (found.name, found.split, found.complete) == ("oxford", "all", True)
     assert found.sources == {"oxford/one", "oxford/two", "oxford/three"}
     assert opened(published, frames=None, features=40).dataset.name == "oxford"
     np.savetxt(published / "images/two/H1to4p", SHIFT + 1e-6)
-    assert opened(published).dataset.name == "oxford-images+found"
+    assert opened(published).dataset.name == "oxford-images"
     assert "two has images of other sizes, or other homographies" in caplog.text
 
 
@@ -287,7 +287,7 @@ def test_one_other_pixel_is_enough_for_another_name(published, caplog):
     image = cv2.imread(str(file))
     image[40, 40] += 3
     cv2.imwrite(str(file), image)
-    assert opened(published).dataset.name == "oxford-images+found"
+    assert opened(published).dataset.name == "oxford-images"
     assert f"{file} has other pixels" in caplog.text
 
 
@@ -313,21 +313,26 @@ def test_a_folder_of_many_data_sets_is_searched(small):
     assert opened(small).dataset.sources == {"oxford-oxford/one", "oxford-oxford/two"}
 
 
-def test_what_is_not_the_default_is_in_the_name(published):
-    found = opened(published, magnification=5.0, features=20).dataset
-    assert (found.name, found.split) == ("oxford+found+magnification5", "20")
+def test_regions_of_a_folder_and_other_patches_are_options(published):
+    data, frames = published / "images", published / "found"
+    protocol = oxford(data=data, frames=frames, features=20, magnification=5)
+    assert (protocol.name, protocol.dataset.name, protocol.dataset.split) == (
+        "oxford", "oxford", "20",
+    )  # fmt: skip
+    assert protocol.options == {"frames": "found", "magnification": "5"}
+    assert oxford(data=data, features=40).options == {}
 
 
 def test_sequences_without_regions_are_left_out(published, caplog):
     (published / "found/three.npz").unlink()
     found = opened(published).dataset
-    assert (found.name, found.complete) == ("oxford-six+found", True)
+    assert (found.name, found.complete) == ("oxford-six", True)
     assert "passed over: three" in caplog.text
     (published / "found/two.npz").unlink()
     with pytest.raises(ValueError, match=r"two is missing.*--allow-partial"):
         opened(published)
     partial = opened(published, allow_partial=True).dataset
-    assert (partial.name, partial.complete) == ("oxford+found+partial", False)
+    assert (partial.name, partial.split, partial.complete) == ("oxford", "all@partial", False)
 
 
 def test_a_set_may_be_named_like_no_other(small):
@@ -439,13 +444,10 @@ def test_map_is_of_six_sequences_and_map8_of_eight():
     assert "map8" not in few.values and few.values["map"] == pytest.approx(0.6)
 
 
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [({"matching": "mutual"}, "oxford+mutual"), ({"overlap": "exact"}, "oxford+exact-overlap")],
-)
-def test_a_variant_has_a_name_of_its_own_and_keeps_the_laws(small, options, name):
+@pytest.mark.parametrize("options", [{"matching": "mutual"}, {"overlap": "exact"}])
+def test_another_definition_is_an_option_and_keeps_the_laws(small, options):
     protocol = oxford(data=small / "images", frames=small / "found", features=None, **options)
-    assert protocol.name == name
+    assert protocol.options == {"frames": "found", **options}
     assert not [law for law in check_protocol(protocol) if not law.passed]
 
 
@@ -455,7 +457,7 @@ def test_where_a_region_may_have_several_partners_only_the_oracle_is_not_best(sm
     protocol = oxford(
         data=small / "images", frames=small / "found", features=None, matching=strategy
     )
-    assert protocol.name == f"oxford+{strategy}"
+    assert protocol.options["matching"] == strategy
     broken = [law.name for law in check_protocol(protocol) if not law.passed]
     assert broken in ([], ["an oracle scores best"])
 

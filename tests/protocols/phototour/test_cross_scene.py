@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from packages import installed
 from phototour_files import made_scene
 from toy import toy_dataset, toy_descriptor
 
@@ -11,10 +12,11 @@ from harness import Protocol, Scores, registry
 from harness.commands import session
 from harness.data import weights
 from harness.evaluate import evaluate
-from harness.records import cross_scene, leaderboard
+from harness.records import leaderboard, tables
 from harness.records import record as results
 from harness.records.leaderboard import MISSING
 from harness.records.record import TrainedOnAll
+from protocols.phototour import cross_scene
 from protocols.phototour.snn import snn
 from protocols.phototour.verification import phototour
 
@@ -56,8 +58,13 @@ def changed(record, part, **fields):
     return record.model_copy(update={part: getattr(record, part).model_copy(update=fields)})
 
 
-def write(root):
-    return leaderboard.write(root, [leaderboard.KIND, cross_scene.KIND])
+@pytest.fixture
+def write(tmp_path_factory):
+    """Makes all tables, where a package contributes this kind for the family "field"."""
+    source = "from protocols.phototour.cross_scene import KIND"
+    folder = tmp_path_factory.mktemp("package")
+    with installed(folder, "own-tables", source, tables={"field": "KIND"}):
+        yield tables.write
 
 
 def values(row):
@@ -390,12 +397,12 @@ def test_the_interval_of_a_mean_over_models_is_there_if_all_are():
     np.testing.assert_allclose(row.mean.interval, (0.075, 0.3))
 
 
-def test_a_board_without_cells_has_no_table(tmp_path):
+def test_a_board_without_cells_has_no_table(tmp_path, write):
     results.save(tmp_path, measured("sift", protocol=replace(toy_cells(), cells={})))
     assert {file.stem for file in write(tmp_path)} == {"leaderboard"}
 
 
-def test_tables_of_good_boards_are_written_where_another_is_faulty(tmp_path):
+def test_tables_of_good_boards_are_written_where_another_is_faulty(tmp_path, write):
     good, bad = toy_cells(), toy_cells()
     bad = replace(bad, dataset=replace(bad.dataset, name="bad"))
     results.save(tmp_path, measured("sift", protocol=bad))
@@ -407,11 +414,11 @@ def test_tables_of_good_boards_are_written_where_another_is_faulty(tmp_path):
         session.make_leaderboards(tmp_path)
     assert str(fault.value).count("can't share") == 1
     names = {"leaderboard.csv", "leaderboard.md", "cross_scene.csv", "cross_scene.md"}
-    for folder in (before, tmp_path / "field/toy-data/all"):
+    for folder in (before, tmp_path / "tables/field/toy-data/all"):
         assert {file.name for file in folder.iterdir() if file.is_file()} >= names
 
 
-def test_a_family_that_mixes_does_not_stop_the_leaderboard(tmp_path):
+def test_a_family_that_mixes_does_not_stop_the_leaderboard(tmp_path, write):
     odd = changed(measured("net.nd", "nd"), "model", revision=2)
     for record in (measured("net.lib", "lib"), odd):
         results.save(tmp_path, record)
@@ -420,7 +427,7 @@ def test_a_family_that_mixes_does_not_stop_the_leaderboard(tmp_path):
     assert {file.name for file in tmp_path.rglob("*.md")} == {"leaderboard.md"}
 
 
-def test_tables_without_records_are_removed(tmp_path):
+def test_tables_without_records_are_removed(tmp_path, write):
     file = results.save(tmp_path, measured("sift"))
     other = replace(toy_cells(), dataset=replace(toy_cells().dataset, name="other"))
     results.save(tmp_path, measured("sift", protocol=other))
@@ -430,7 +437,7 @@ def test_tables_without_records_are_removed(tmp_path):
     assert len(list(tmp_path.rglob("cross_scene.*"))) == 2
 
 
-def test_files_stand_beside_the_leaderboard_and_are_the_same_again(tmp_path):
+def test_files_stand_beside_the_leaderboard_and_are_the_same_again(tmp_path, write):
     for record in (*(measured(f"net.{scene}", scene) for scene in SCENES), measured("sift")):
         results.save(tmp_path, record)
     files = write(tmp_path)
@@ -454,8 +461,9 @@ def test_markdown_is_in_percent_and_csv_in_fractions(tmp_path):
     rows = list(csv.DictReader(io.StringIO(cross_scene.to_csv(found))))
     assert len(rows) == 7 + 4
     assert rows[0] == {
-        "protocol": "field", "metric": "fpr95", "row": "net", "dim": "8", "train": "nd",
-        "test": "lib", "model": "net.nd", "value": "0.1", "low": "0.05", "high": "0.2",
+        "protocol": "field", "options": "", "metric": "fpr95", "row": "net", "dim": "8",
+        "train": "nd", "test": "lib", "model": "net.nd", "value": "0.1", "low": "0.05",
+        "high": "0.2",
     }  # fmt: skip
     assert rows[1]["value"] == rows[6]["value"] == MISSING
     assert (rows[-1]["test"], rows[-1]["value"]) == ("mean", "0.2")

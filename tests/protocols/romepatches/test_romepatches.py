@@ -348,9 +348,9 @@ def ported(vectors, queries, database, points, *, trapezoid):
     return np.mean(precisions)
 
 
-@pytest.mark.parametrize("make", [retrieval.trapezoid, retrieval.step])
-def test_scores_are_those_of_the_port(folder, make):
-    protocol = make(data=written(folder))
+@pytest.mark.parametrize("ap", retrieval.AP)
+def test_scores_are_those_of_the_port(folder, ap):
+    protocol = retrieval.romepatches(data=written(folder), ap=ap)
     rng = np.random.default_rng(3)
     point = protocol.dataset.point
     vectors = rng.normal(size=(point.max() + 1, 8))[point] + rng.normal(size=(len(point), 8))
@@ -359,7 +359,7 @@ def test_scores_are_those_of_the_port(folder, make):
     for i, half in enumerate(("train", "test")):
         queries, database = np.arange(QUERIES) + i * N, np.arange(QUERIES, N) + i * N
         wanted = ported(
-            vectors.astype(float), queries, database, point, trapezoid=make is retrieval.trapezoid
+            vectors.astype(float), queries, database, point, trapezoid=ap == "trapezoid"
         )
         assert 0.2 < wanted < 0.95
         assert scores.values[f"{half}/map"] == pytest.approx(wanted, abs=1e-12)
@@ -367,17 +367,17 @@ def test_scores_are_those_of_the_port(folder, make):
         assert low < wanted < high
 
 
-def test_the_two_definitions_have_names_of_their_own(folder):
+def test_the_other_definition_is_an_option(folder):
     written(folder)
-    one, other = retrieval.trapezoid(data=folder), retrieval.step(data=folder)
-    assert (one.name, other.name) == ("romepatches", "romepatches+step-ap")
+    one, other = (retrieval.romepatches(data=folder, ap=ap) for ap in retrieval.AP)
+    assert (one.options, other.options) == ({}, {"ap": "step"})
     assert one.headline == other.headline == "test/map"
     assert one.dataset is other.dataset  # so that both are described at once
 
 
-@pytest.mark.parametrize("make", [retrieval.trapezoid, retrieval.step])
-def test_bits_that_tie_score_the_mean_over_orders(folder, make):
-    protocol = make(data=written(folder))
+@pytest.mark.parametrize("ap", retrieval.AP)
+def test_bits_that_tie_score_the_mean_over_orders(folder, ap):
+    protocol = retrieval.romepatches(data=written(folder), ap=ap)
     bits = np.random.default_rng(0).integers(0, 4, (2 * N, 1), dtype=np.uint8)
     scores = protocol.score(described(protocol, bits, HAMMING)).values
     rng = np.random.default_rng(1)
@@ -424,10 +424,10 @@ def test_hits_by_chance_are_refused_by_the_step_sum():
 # ---- the sample, and the laws
 
 
-@pytest.mark.parametrize("name", ["romepatches", "romepatches+step-ap"])
-def test_the_laws_of_protocols_are_kept_on_the_sample(name):
-    protocol = registry.load("protocols", name)()
-    assert protocol.name == name
+@pytest.mark.parametrize("ap", retrieval.AP)
+def test_the_laws_of_protocols_are_kept_on_the_sample(ap):
+    protocol = registry.load("protocols", "romepatches")(ap=ap)
+    assert protocol.name == "romepatches"
     assert protocol.dataset.name == "romepatches-sample"
     for law in check_protocol(protocol):
         assert law.passed, f"{law.name}: {law.detail}"
@@ -524,4 +524,3 @@ def test_a_sample_with_other_labels_is_made_again(tmp_path, monkeypatch, caplog)
 
 def test_the_family_is_found_by_name():
     assert session.protocol_names("romepatches") == ["romepatches"]
-    assert "romepatches+step-ap" in registry.names("protocols")
