@@ -666,7 +666,7 @@ BAD = {
     with_an_unreadable_image: r"1 images that can be read, .*b.png can't be decoded, it is cut",
     with_images_of_nothing: "3 images in .*flat can't be put together",
     with_a_model_of_other_images: "4 of 4 images of .*sparse are not in .*other: a.png and others",
-    with_images_of_another_size: "d.png is 640 x 480 pixels, for the model it is 320 x 240",
+    with_images_of_another_size: "d.png is 640 x 480 pixels, in the model it is 320 x 240",
     with_images_that_changed_names: "2 of 4 images are not .*a.png fits when b.png takes its place",
     with_keypoints_and_images_that_changed_names: "b.png fits when a.png takes its place",
     with_an_image_turned: "1 of 4 images are not those .*: a.png is turned by 180 degrees",
