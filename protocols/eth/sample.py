@@ -29,7 +29,7 @@ SHA256 = "be90fb41c9b054e0b493b009f1791be074c0071d8ace07405b7fcf143acbc48c"
 
 SCENE = "corner"
 WALLS = {"astronaut.png": (1, 2), "camera.png": (0, 2), "coffee.png": (0, 1)}
-"""Photographs in the public domain or under CC0, and the world axes of their columns and rows."""
+"""Photographs in the public domain or under CC0, and the world axes of their width and height."""
 
 METRES = 2.0  # the shorter side of each wall; all walls start at the corner
 EYES = ((3.6, 2.2, 1.9), (3.4, 2.7, 2.3), (3.1, 3.1, 2.1), (2.8, 3.4, 2.4), (2.3, 3.6, 2.0))

@@ -100,7 +100,7 @@ def test_both_forms_of_files_give_the_same_outlines(small):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("1.0\n2\n5 5 .1 0 .1\n", "2 regions are announced, there are 1"),
+        ("1.0\n2\n5 5 .1 0 .1\n", "2 regions are declared, there are 1"),
         ("1.0\n1\n5 5 .1 x .1\n", "can't be read"),
         ("1.0\n1\n5 5 .1 .2 .1\n", "region 1 of 1 is no ellipse"),
         ("1.0\n2\n5 5 .1 0 .1\n5 5 -.1 0 -.1\n", "region 2 of 2 is no ellipse"),
