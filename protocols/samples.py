@@ -72,6 +72,6 @@ def _verify(found: str, version: int, sha256: str) -> None:
         libraries = [f"{name} {metadata.version(name)}" for name in ("numpy", "scikit-image")]
         raise ComputeError(
             f"the sample made here has sha256 {found}, that of version {version} is {sha256}:"
-            " scores on it would not compare. Report this line: "
+            " scores on it could not be compared. Report this line: "
             + ", ".join([*libraries, platform.machine(), platform.platform()])
         )

@@ -85,9 +85,9 @@ def read(database: Path, names: Sequence[str], remedy: str) -> dict[str, Table]:
         numbers = len(data) // 4 if isinstance(data, bytes) else 0
         if not (isinstance(rows, int) and cols in (4, 6) and numbers == rows * cols):
             raise InputError(
-                f"{database} has {rows!r:.20} x {cols!r:.20} numbers of the keypoints of {name},"
-                f" and keeps {numbers}; rows of 4 or 6 are wanted, without which they have no"
-                f" scale: {remedy}"
+                f"{database} declares {rows!r:.20} x {cols!r:.20} numbers for the keypoints of"
+                f" {name}, and stores {numbers}; 4 or 6 columns are wanted, since keypoints of"
+                f" fewer have no scale: {remedy}"
             )
         table = found[name] = np.frombuffer(data, "<f4", numbers).reshape(rows, cols)
         if not np.isfinite(table).all():

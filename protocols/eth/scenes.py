@@ -157,7 +157,7 @@ def _open(folder: Path, name: str, source: str) -> Scene:
     sha256 = parallel.each(lambda file: photographs.sha256(images / file), names)
     database = _part(folder, DATABASE)
     if database.is_file():
-        remedy = "give one of all images, or move it away"
+        remedy = "give a database of all images, or move this one away"
         colmap.must_list(database, names, remedy)
     frames = {
         OFFICIAL: lambda: keypoints.official(_part(folder, keypoints.FOLDER), names),
@@ -167,8 +167,8 @@ def _open(folder: Path, name: str, source: str) -> Scene:
     if not any(map(len, frames)):
         raise InputError(
             f"{folder}: none of its {len(names)} images has a keypoint ({source}), so there is"
-            " nothing to match and no score: look whether the images are all but black, or give"
-            " others"
+            " nothing to match and no score: check whether the images are nearly black, or give"
+            " other images"
         )
     for file, own, (height, width) in zip(names, frames, shapes, strict=True):
         must_lie_on(own, width, height, f"{folder}, keypoints ({source}) of {file}")

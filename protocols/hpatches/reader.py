@@ -191,7 +191,7 @@ def _present(patches: Path, split: str, asked: Split, *, allow_partial: bool) ->
     if not allow_partial:
         raise FileMissingError(
             f"{message}: complete it, choose another --split, or give --allow-partial"
-            " to see scores that no table will take"
+            " to see scores that appear in no table"
         )
     left = Split(*(tuple(s for s in part if s not in missing) for part in asked))
     for kind, before, after in zip(Split._fields, asked, left, strict=True):
@@ -199,7 +199,7 @@ def _present(patches: Path, split: str, asked: Split, *, allow_partial: bool) ->
             raise FileMissingError(
                 f"{message}: no {kind} sequence is left; complete it, or choose another --split"
             )
-    log.warning("%s: scores are partial and enter no table", message)
+    log.warning("%s: scores are partial and appear in no table", message)
     return left
 
 
@@ -313,8 +313,8 @@ def _origins(made: object, file: Path) -> Mapping[str, str]:
     """The origins of the sequences of a set that was built here, as its builder wrote them."""
     if not isinstance(made, dict) or not all(isinstance(facts, dict) for facts in made.values()):
         raise InputError(
-            f"{file}: its sequences are {made!r:.60}; the builder wrote facts by the name of each:"
-            " mend it, or move it away to name the set by its folder"
+            f"{file}: its sequences are {made!r:.60}; facts by the name of each sequence are"
+            " wanted: correct the file, or move it away to name the set by its folder"
         )
     return {name: str(facts["origin"]) for name, facts in made.items() if "origin" in facts}
 

@@ -78,7 +78,7 @@ def _read(file: Path) -> dict[str, Split]:
 
 def _names(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise InputTypeError(f"{value!r:.40} is no list of names")
+        raise InputTypeError(f"{value!r:.40} is not a list of names")
     return tuple(map(folders.same_form, value))
 
 

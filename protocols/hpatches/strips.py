@@ -47,8 +47,8 @@ def check(file: Path) -> Strip:
         )
     if height > HIGHEST:
         raise InputError(
-            f"{file} is {height} pixels high, and OpenCV reads none above {HIGHEST}: divide the"
-            f" sequence into some of at most {HIGHEST // width} patches"
+            f"{file} is {height} pixels high, and OpenCV reads at most {HIGHEST}: divide the"
+            f" sequence into sequences of at most {HIGHEST // width} patches"
         )
     must_fit(width, height, file)
     return Strip(file, width, height // width, hashlib.sha256(data).hexdigest())
@@ -81,7 +81,7 @@ def _size(file: Path, data: bytes) -> tuple[int, int]:
     if (found.bits, found.colour, found.interlace) != (8, 0, 0):
         raise InputError(
             f"{file} has {found.bits} bits a sample, colour type {found.colour} and interlace"
-            f" {found.interlace}: strips have 8 bits, colour type 0 (grey) and no interlace, and"
-            " none is converted here"
+            f" {found.interlace}: strips must have 8 bits, colour type 0 (grey) and no interlace;"
+            " they are not converted"
         )
     return found.width, found.height

@@ -98,13 +98,13 @@ def verification(opened: HPatches) -> tuple[Verification, Dataset]:
         own = getattr(tables[0], column)
         if not all(np.array_equal(own, getattr(other, column)) for other in tables[1:]):
             raise InputError(
-                f"{_all(files)} differ in {column}: in one row all name the"
-                " same first patch; take the three files of one split from one source"
+                f"{_all(files)} differ in {column}: each row must have the"
+                " same first patch in all three; take the files of one split from one source"
             )
     there = np.all([(table.s1 >= 0) & (table.s2 >= 0) for table in tables], axis=0)
     rows = np.flatnonzero(there)  # the same rows of all three files
     if not rows.size:
-        raise InputError(f"{_all(files)} hold no pair of the sequences there are")
+        raise InputError(f"{_all(files)} hold no pair of the sequences that exist")
     return sorted_by_sequence(*(table.take(rows) for table in tables)), dataset
 
 
@@ -120,11 +120,11 @@ def retrieval(opened: HPatches) -> tuple[Retrieval, Dataset]:
     tables = [_read(file, opened, Patchlist) for file in files]
     queries, distractors = (table.take(np.flatnonzero(table.s >= 0)) for table in tables)
     if not queries.s.size or not distractors.s.size:
-        raise InputError(f"{_all(files)} hold no query or no distractor of the sequences there are")
+        raise InputError(f"{_all(files)} hold no query or no distractor of the existing sequences")
     if len(opened.test) == 1:  # a query's pool does not include its own sequence
         raise InputError(
-            f"retrieval has no distractor where {opened.test[0]} is the only sequence: evaluate"
-            " verification and matching alone, or take more sequences"
+            f"retrieval has no distractor, since {opened.test[0]} is the only sequence: evaluate"
+            " only verification and matching, or take more sequences"
         )
     return Retrieval(queries, distractors), dataset
 
@@ -152,8 +152,8 @@ def _files(opened: HPatches, names: Sequence[str], write: Writer) -> tuple[list[
     if there and there != set(wanted):
         raise FileMissingError(
             f"{opened.tasks} has {', '.join(sorted(there))} but lacks"
-            f" {', '.join(sorted(set(wanted) - there))}: their rows belong together, so add what"
-            " is missing, or move them away to have all made by the official recipe"
+            f" {', '.join(sorted(set(wanted) - there))}: their rows belong together, so add the"
+            " missing files, or move the others away: then all are made by the official recipe"
         )
     files = [own[name] for name in wanted] if there else _generated(opened, wanted, write)
     contents = [file.read_bytes() for file in files]
@@ -245,8 +245,8 @@ def _write_verification(opened: HPatches, files: Sequence[Path]) -> None:
     lonely = [sequence for sequence in opened.test if opened.lengths[sequence] < 2]
     if lonely:
         raise InputError(
-            f"{opened.dataset.name} has one patch of {', '.join(lonely)}: verification compares two"
-            " of a sequence; take it out of the test list"
+            f"{opened.dataset.name} has only one patch of {', '.join(lonely)}: verification"
+            " compares two patches of a sequence; take it out of the test list"
         )
     random = np.random.RandomState(SEED)  # the legacy generator, as for the official files
     test = np.array(opened.test)
@@ -291,7 +291,7 @@ def _write_retrieval(opened: HPatches, files: Sequence[Path]) -> None:
     if not kept or not rest:
         raise InputError(
             f"{opened.dataset.name} has too few structured reference patches for retrieval:"
-            f" {len(kept)} queries and {len(rest)} distractors came out of {patches}"
+            f" {len(kept)} queries and {len(rest)} distractors were drawn from {patches} patches"
         )
     for file, rows in zip(files, (kept, rest), strict=True):
         _write(file, {"s": [s for s, _ in rows], "idx": [i for _, i in rows]})

@@ -86,7 +86,7 @@ def select(
     )
     if len(kept) < 2:
         raise InputError(
-            f"{name} is left with {len(kept)} of {len(found)} regions, {sum(outside)} of which are"
+            f"{name} is left with {len(kept)} of {len(found)} regions; {sum(outside)} regions are"
             " not visible in all images: check its homographies, or take it out"
         )
     return Regions(found.take(kept), {strip: maps[kept] for strip, maps in jitters.items()}), tally

@@ -35,7 +35,7 @@ class Agreement:
         """The three numbers, as part of a sentence."""
         return (
             f"mean correlation {self.matching:.2f}, of patches that should differ"
-            f" {self.others:.2f}; more alike than those in {self.ahead:.0%} of comparisons"
+            f" {self.others:.2f}; more alike than such patches in {self.ahead:.0%} of comparisons"
         )
 
 

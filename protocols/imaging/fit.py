@@ -164,14 +164,14 @@ class Pair:
     """How well images 1 and k agree through the given homography and through other readings."""
 
     given: Agreement | None
-    read: Found  # the given one, read in other ways
-    of_others: Found  # those of other images
+    read: Found  # other readings of the given homography
+    of_others: Found  # the homographies in the files of other images
 
     @property
     def fitting(self) -> Found:
-        """The readings that fit clearly: of some fifty, one may seem to fit by accident.
+        """The readings that fit clearly: of about fifty readings, one may fit by accident.
 
-        On 100 regions the bound is 0.75, on 8 it is 1.
+        The bound of `ahead` is 0.75 with 100 regions, and 1 with 8.
         """
         found = {**self.read, **self.of_others}
         return {n: one for n, one in found.items() if one.ahead >= CHANCE + one.pairs**-0.5}
@@ -180,7 +180,7 @@ class Pair:
     def is_wrong(self) -> bool:
         """Whether the given homography is no better than chance, or clearly of another image."""
         if self.given is None:
-            return bool(self.fitting)  # if none fits either, nothing is known
+            return bool(self.fitting)  # if no other reading fits either, nothing is known
         best = max((one.matching for one in self.of_others.values()), default=0)
         return self.given.by_chance or best > self.given.matching + MARGIN
 
@@ -215,8 +215,8 @@ def _fault(sequence: sequences.Sequence, pairs: Sequence[Pair]) -> str:
         for name, own in remedies.items()
     ]
     return (
-        f"{sequence.files[0].parent}: {_files(sequence, bad)} can't be right, patches that they map"
-        f" onto each other should be more alike (worst is {_files(sequence, [worst])}: {why})."
+        f"{sequence.files[0].parent}: {_files(sequence, bad)} can't be right, since patches that"
+        f" they map onto each other are not alike (worst is {_files(sequence, [worst])}: {why})."
         f" {'; '.join(causes)}. {_REMEDY}"
     )
 

@@ -74,7 +74,7 @@ def check_names(names: Sequence[str], images: Path, listed: Sequence[str], model
     left = sorted(set(listed) - set(names))
     if left:
         log.warning(
-            "%d of %d images take no part, they are not in the model: %s%s",
+            "%d of %d images are not used, since the model lacks them: %s%s",
             len(left), len(listed), left[0], " and others" * (len(left) > 1),
         )  # fmt: skip
 

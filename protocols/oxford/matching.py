@@ -126,7 +126,7 @@ def ratio(distance: Distance, a: Vectors, b: Vectors) -> Matches:
         InputError: if b has only one row.
     """
     if len(b) < 2:
-        raise InputError("there is one region to match with, and no second: no ratio is defined")
+        raise InputError("the second image has only one region: the ratio test needs two")
     both = np.concatenate([a, b])
     columns, shares = [], []
     for start, crossed in _crossed(distance, a, b):

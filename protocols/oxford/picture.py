@@ -105,7 +105,7 @@ def matches(
         for name, colour, kind in (("right", RIGHT, right), ("wrong", WRONG, ~right)):
             rows = np.flatnonzero(kind)
             surest = rows[_spread(regions[0].take(made.a[rows]))]
-            text = f"{len(surest)} of the surest of {len(rows)} matches that are {name}"
+            text = f"the {len(surest)} surest, apart from each other, of {len(rows)} {name} matches"
             ends = np.stack([made.a[surest], made.b[surest]], axis=1)
             parts += [_line(text), _lines(views, ends, colour), _strip(views, ends, colour)]
         return _png(np.concatenate(parts))

@@ -126,12 +126,12 @@ def _with_regions(sequences: list[Sequence], frames: Path | None) -> list[Sequen
     known = [one for one in sequences if regions.has_files(frames, one.folder)]
     if not known:
         raise InputError(
-            f"{frames} has regions of none of {', '.join(one.folder for one in sequences)}:"
+            f"{frames} has no regions of {', '.join(one.folder for one in sequences)}:"
             f" {sequences[0].folder}.npz is wanted, or a folder {sequences[0].folder}"
         )
     for one in sequences:
         if one not in known:
-            log.warning("passed over: %s, of which %s has no regions", one.folder, frames)
+            log.warning("skipped: %s, since %s has no regions of it", one.folder, frames)
     return known
 
 
@@ -151,8 +151,8 @@ def _name(root: Path, sequences: list[Sequence], allow_partial: bool) -> tuple[s
     if not allow_partial:
         missing = ", ".join(one for one in SIX if one not in names) or "one of bark and trees"
         raise InputError(
-            f"of the published sequences, {missing} is missing; add what is, or give"
-            " --allow-partial to have the others scored, which enter no leaderboard"
+            f"of the published sequences, {missing} is missing; add it, or give --allow-partial"
+            " to score the other sequences; such scores appear on no leaderboard"
         )
     return "oxford", False
 
@@ -203,7 +203,8 @@ def regions_of(
     if frames is None:
         if features is None:
             raise InputError(
-                "features=none asks for all regions, and a detector has no end: give a number"
+                "features=none takes all regions of files, but a detector needs a limit: give a"
+                " number"
             )
         found = regions.detected(sequence.files[k], sequence.sha256[k], features)
     else:
@@ -251,7 +252,7 @@ def _planes(
         if not len(found.a):
             raise InputError(
                 f"no region of {sequence.files[0]} corresponds to one of {sequence.files[k].name}:"
-                " nothing can be scored; take more regions, or leave the sequence out"
+                " there is nothing to score; take more regions, or leave the sequence out"
             )
         return found
 

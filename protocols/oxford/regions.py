@@ -72,8 +72,8 @@ def read(folder: Path, sequence: str, number: int, image: Path) -> AffineFrames:
     ]
     if len(found) != 1:
         raise InputError(
-            f"{folder / sequence} has {len(found)} files of regions called img{number}.*; one is"
-            f" wanted, or {arrays.name} with all of the sequence beside that folder"
+            f"{folder / sequence} has {len(found)} files of regions called img{number}.*; one file"
+            f" is wanted, or {arrays.name} beside that folder with all regions of the sequence"
         )
     return oriented(read_grey(image), _checked(_of_oxford(found[0]), image, str(found[0])))
 

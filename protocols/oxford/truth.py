@@ -85,7 +85,9 @@ def repeatability(
     here, mapped = here.take(np.flatnonzero(seen_a)), mapped.take(np.flatnonzero(seen_b))
     fewer = min(len(here), len(mapped))
     if not fewer:
-        raise InputError("an image has no region where both images see: repeatability is undefined")
+        raise InputError(
+            "an image has no region in the part that both show: repeatability is undefined"
+        )
     found = len(_truth(here, mapped, REPEATED, measure, RADIUS).assigned)
     return found / fewer, found
 

@@ -22,9 +22,9 @@ def interval_of_fpr95(
     Pairs are not independent: a point is in many of them, as first or second patch. The threshold
     is itself estimated, from the matches. So FPR95 is linearised (Bahadur 1966). A non-match's
     influence is whether it is accepted; a match's influence is whether it is accepted, times minus
-    the slope of the ROC curve at 95 % recall. The variance is the sum of the products of influences of
-    any two pairs that share a point (Aronow, Samii and Assenova, Cluster-robust variance estimation
-    for dyadic data, Political Analysis 23, 2015), but at least the variance of independent pairs.
+    the slope of the ROC curve at 95 % recall. The variance is the sum of the products of influences
+    of any two pairs that share a point (Aronow, Samii and Assenova, Cluster-robust variance
+    estimation for dyadic data, Political Analysis 23, 2015), but at least that of unrelated pairs.
 
     Args:
         rate: FPR95, or a variant of it.

@@ -130,8 +130,8 @@ def read_pairs(scene: Scene, name: str | None = None) -> Pairs:
     outside = np.flatnonzero(((rows < 0) | (rows >= len(scene))).any(axis=1))
     if outside.size:
         raise InputError(
-            f"{file}, line {_line(file, outside[0])}: patches {rows[outside[0]].tolist()} of a"
-            f" scene that has {len(scene)} (lines of info.txt); {AGAIN}"
+            f"{file}, line {_line(file, outside[0])}: patches {rows[outside[0]].tolist()}, but the"
+            f" scene has {len(scene)} (lines of info.txt); {AGAIN}"
         )
     wrong = np.flatnonzero((scene.point[rows] != points).any(axis=1))
     if wrong.size:
@@ -222,14 +222,16 @@ def _tile(file: Path) -> Tile:
     if (width, abs(height), bits, packing) != (PIXELS, PIXELS, 8, 0):
         raise InputError(
             f"{file} is {width} x {abs(height)} pixels of {bits} bits"
-            f"{', compressed' * bool(packing)}; a tile has {PIXELS} x {PIXELS} of 8, as they are"
+            f"{', compressed' * bool(packing)}; a tile has {PIXELS} x {PIXELS} of 8, not compressed"
         )
     colour = 3 if core else 4
     palette = np.frombuffer(rest[length - 4 :], np.uint8)
     colours = min(colours or 256, len(palette) // colour)
     palette = palette[: colours * colour].reshape(-1, colour)[:, :3]
     if (palette != np.arange(colours)[:, None]).any():
-        raise InputError(f"{file} has a palette of other colours than the 256 greys in order")
+        raise InputError(
+            f"{file} has a palette of other colours; the 256 greys in order are wanted"
+        )
     end = offset + PIXELS * PIXELS
     if size != end:
         what = f"is cut off after {size} of" if size < end else f"has {size} bytes, more than its"
@@ -324,8 +326,8 @@ def _whole(numbers: np.ndarray, file: Path) -> Int[np.ndarray, "..."]:
     bad = np.argwhere((numbers != np.rint(numbers)) | (np.abs(numbers) > LARGEST))
     if bad.size:
         raise InputError(
-            f"{file}, line {_line(file, bad[0, 0])}: {numbers[tuple(bad[0])]} can't number"
-            f" anything; {AGAIN}"
+            f"{file}, line {_line(file, bad[0, 0])}: {numbers[tuple(bad[0])]} is not a valid whole"
+            f" number; {AGAIN}"
         )
     return numbers.astype(np.int64)
 

@@ -73,13 +73,17 @@ def fill(
     """
     n = len(points)
     if not n or interest.shape != (n, 5):
-        raise InputError(f"{n} points and {list(interest.shape)} numbers of interest: n and [n, 5]")
+        raise InputError(
+            f"{n} points, interest {list(interest.shape)}: n > 0 and [n, 5] are wanted"
+        )
     other = np.zeros(n, int) if second is None else second
     for name, rows in pairs.items():
         if not PAIRS.fullmatch(name):
-            raise InputError(f"{name!r} names no list of pairs: m50_100000_100000_0.txt does")
+            raise InputError(f"{name!r} can't name a list of pairs, as m50_100000_100000_0.txt can")
         if rows.ndim != 2 or rows.shape[1] != 2 or (rows < 0).any() or (rows >= n).any():
-            raise InputError(f"{name}: {list(rows.shape)} with rows outside of 0 .. {n - 1}")
+            raise InputError(
+                f"{name}: {list(rows.shape)}, or rows outside of 0 .. {n - 1}; [m, 2] is wanted"
+            )
     for number, tile in enumerate(_tiles(patches, n)):
         with atomic.writing(folder / f"patches{number:04}.bmp") as stream:
             stream.write(_bitmap(tile))

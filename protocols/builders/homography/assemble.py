@@ -123,7 +123,7 @@ def assemble(
             if sum(found) < 2:
                 shutil.rmtree(work)
                 raise InputError(
-                    f"points in the {len(listed)} images of {images}: {sum(found)}, two are needed"
+                    f"the {len(listed)} images of {images} have {sum(found)} points, two are needed"
                     f"{photographs.some(left_out)}; give other images, or larger ones"
                 )
             number = np.repeat(np.arange(len(shots)), found)

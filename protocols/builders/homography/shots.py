@@ -108,7 +108,7 @@ def shot(
         if not len(made.squares):
             height, width = grey.shape
             raise UselessImageError(
-                f"no point in {width} x {height} pixels whose patches lie on them"
+                f"no point in {width} x {height} pixels has all its patches on the image"
             )
         stream.write(_contents(made))
 

@@ -91,15 +91,15 @@ class Report:
         return "\n".join(
             [
                 f"{self.name} in {self.folder}",
-                f"{self.registered} of {self.images} images put together",
+                f"{self.registered} of {self.images} images registered by COLMAP",
                 f"{len(self.left_out)} images left out{photographs.some(self.left_out)}",
                 f"{t.patches} patches of {t.points} points, {t.patches / t.points:.2f} each",
                 f"{t.observations} observations, {self.added} of them found by geometry alone"
                 f" ({self.by_chance:.1%} of these by chance)",
-                f"left out: {t.outside} reach beyond the border,"
-                f" {t.alone} then alone, {t.behind} seen from behind, {t.over_cap} over the cap",
+                f"left out: {t.outside} extend beyond the border, {t.alone} have no partner left,"
+                f" {t.behind} show their points from behind, {t.over_cap} exceed max_patches",
                 f"lists of pairs: {lists}",
-                f"{self.fit:.1%} of all pairs of a point's patches are fit for a match",
+                f"{self.fit:.1%} of all pairs of a point's patches can be matches",
                 f"keypoints lie {self.offset_px:.2f} px from their points (median)",
                 "mean correlation of patches: "
                 + ", ".join(f"{kind} {value:.3f}" for kind, value in self.correlation.items()),

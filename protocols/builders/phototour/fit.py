@@ -45,8 +45,8 @@ def check(
         pixels: the patches.
 
     Raises:
-        InputError: if a photograph's patches are no more like those of the same points than like
-            those of others; names the file, and the photograph that fits in its place, if any.
+        InputError: if a photograph's patches are no more like other patches of the same points than
+            like patches of other points; names the file, and the photograph that fits instead.
     """
     bad: dict[int, Agreement | None] = {}
     while True:  # remove the worst first: its patches lower the agreement of the others
@@ -90,7 +90,7 @@ def _causes(
     squares: Frames,
     pixels: Patches,
 ) -> list[str]:
-    """Sentences that name the photographs that fit in place of the first bad ones, if any."""
+    """Sentences that name photographs that fit in place of the first bad photographs, if any."""
     causes = []
     for k in bad[:SHOWN]:
         rows, partner = _pairs(point, np.flatnonzero((image == k) | ~np.isin(image, bad)))

@@ -47,7 +47,7 @@ def lists(drawn: Patches, fit: Pairs, seed: int) -> dict[str, Pairs]:
         half = len(others)
         if not half:
             raise InputError(
-                f"{len(fit)} pairs of patches are fit for matches and none for a non-match: give"
+                f"{len(fit)} pairs of patches can be matches, and none can be a non-match: give"
                 " more images that overlap"
             )
         matches = draw_matches(fit, drawn.point, half, (seed, MATCHES, lines))

@@ -109,9 +109,9 @@ def _run(
         with pycolmap.Database.open(database) as opened:
             pairs = opened.num_verified_image_pairs()
         raise InputError(
-            f"the {len(names)} images in {images} can't be put together: COLMAP finds {pairs} pairs"
-            " that show the same things; give images that overlap, taken from different places,"
-            " or a sparse model of your own (model=FOLDER)"
+            f"COLMAP can't reconstruct a model from the {len(names)} images in {images}: it finds"
+            f" {pairs} pairs of images that overlap; give images that overlap, taken from different"
+            " places, or a sparse model of your own (model=FOLDER)"
         )
     with atomic.placing(folder / MODEL) as unfinished:
         model.write(unfinished)

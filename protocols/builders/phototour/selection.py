@@ -54,8 +54,8 @@ def choose(
     rows = np.flatnonzero(kept)
     if not len(rows):
         raise InputError(
-            f"none of {len(seen)} observations makes a patch that lies within its image and has a"
-            " partner: give larger images, or more that overlap"
+            f"none of {len(seen)} observations gives a patch that lies within its image and has a"
+            " partner: give larger images, or more images that overlap"
         )
     point = np.unique(seen.point[rows], return_inverse=True)[1]
     if max_patches is not None:
@@ -64,7 +64,7 @@ def choose(
         under = order[np.cumsum(number[order]) <= max_patches]
         if len(under) < 2:
             raise InputError(
-                f"max_patches is {max_patches}: too few for two points, give more"
+                f"max_patches is {max_patches}, too few for two points: give a larger number"
                 " (--set max-patches=NUMBER)"
             )
         rows = rows[np.isin(point, under)]

@@ -664,7 +664,7 @@ BAD = {
     with_a_file_for_a_folder: "a.png is not a folder",
     with_one_image: "has 1 images that can be read, a.png: give two or more",
     with_an_unreadable_image: r"1 images that can be read, .*b.png can't be decoded, it is cut",
-    with_images_of_nothing: "3 images in .*flat can't be put together",
+    with_images_of_nothing: "can't reconstruct a model from the 3 images in .*flat: it finds",
     with_a_model_of_other_images: "4 of 4 images of .*sparse are not in .*other: a.png and others",
     with_images_of_another_size: "d.png is 640 x 480 pixels, in the model it is 320 x 240",
     with_images_that_changed_names: "2 of 4 images are not .*a.png fits when b.png takes its place",
