@@ -1,4 +1,4 @@
-"""Names of the data that the protocols test, and how else papers and code write them."""
+"""Names of the test data of the protocols, with the other spellings in papers and code."""
 
 from harness.data_names import Family
 from protocols.official import official

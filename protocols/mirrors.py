@@ -1,8 +1,8 @@
-"""Where the published data sets are, and how to know them.
+"""Addresses, hashes, sizes and licences of the published data sets.
 
-A hash or a size stands here only if somebody published it: None is "not known", never a guess. The
-addresses were read on the authors' pages and in code, and not called; one that is known to be dead
-stays for the day that it comes back.
+A hash or a size is given only if somebody published it. None means "not known"; no value is a
+guess. The addresses come from the authors' pages and from code; they were not tried. A dead address
+stays in the list, in case its server comes back.
 """
 
 from harness.data.copies import Copy
@@ -13,11 +13,11 @@ NONE_STATED = "none stated; treat it as for research only"
 
 
 def _phototour() -> list[Source]:
-    # Hashes: torchvision, datasets/phototour.py. It has the DoG sets on icvl.ee.ic.ac.uk, which has
-    # had no address since 2024 (pytorch/vision#8960), and the Harris sets on matthewalunbrown.com,
-    # which answers with a page about something else (pytorch/vision#9493). The DoG sets on
-    # cmp.felk.cvut.cz are what torchvision once unpacked, packed anew by one of its users
-    # (pytorch/vision#9002), so with hashes of their own, which were not to be seen.
+    # Hashes: torchvision, datasets/phototour.py. torchvision takes the DoG sets from
+    # icvl.ee.ic.ac.uk, a name that does not resolve since 2024 (pytorch/vision#8960), and the
+    # Harris sets from matthewalunbrown.com, which answers with an unrelated page
+    # (pytorch/vision#9493). A torchvision user packed the unpacked DoG sets again for
+    # cmp.felk.cvut.cz (pytorch/vision#9002): those archives have other hashes, not known to us.
     md5 = {
         "liberty": "fdd9152f138ea5ef2091746689176414",
         "notredame": "509eda8535847b8c0a90bbb210c83484",
@@ -63,7 +63,7 @@ def _phototour() -> list[Source]:
 
 
 def _sizes(known: dict[str, int]) -> dict[str, tuple[int, int]]:
-    """Numbers and sizes of a scene's files, of what `official.json` knows of it."""
+    """Number and size of each kind of file of a scene, from its facts in `official.json`."""
     rest = dict(known)
     tiles = {"patches*.bmp": (rest.pop("tiles"), rest.pop("bytes of a tile"))} if rest else {}
     return tiles | {name: (1, size) for name, size in rest.items()}
@@ -75,8 +75,8 @@ def _hpatches() -> list[Source]:
         "Balntas, Lenc, Vedaldi, Mikolajczyk: HPatches: A benchmark and evaluation of handcrafted"
         " and learned local descriptors, CVPR 2017"
     )
-    old = "http://icvl.ee.ic.ac.uk/vbalnt/hpatches"  # no address since 2024 (hpatches-dataset#11)
-    new = "https://huggingface.co/datasets/vbalnt/hpatches/resolve/main"  # by its first author
+    old = "http://icvl.ee.ic.ac.uk/vbalnt/hpatches"  # not resolved since 2024: hpatches-dataset#11
+    new = "https://huggingface.co/datasets/vbalnt/hpatches/resolve/main"  # by the first author
     tasks = "https://raw.githubusercontent.com/hpatches/hpatches-benchmark/master/tasks"
     blobs: dict[str, str] = official("hpatches")["git_blob_sha1"]
     return [
@@ -87,11 +87,11 @@ def _hpatches() -> list[Source]:
             parts=(
                 Part(
                     (
-                        # md5: a fork of torchvision with an HPatches class (by its authors' group)
+                        # md5: a torchvision fork with an HPatches class, by the authors' group
                         Copy(
                             f"{old}/hpatches-release.tar.gz", "md5:0ab830d37fceb2b4c86cb1cc6cc79a61"
                         ),
-                        # The README names this file; its address was seen for its sibling only.
+                        # The README names this file; only the sequences' address is documented.
                         Copy(f"{new}/hpatches-release.zip"),
                     )
                 ),
@@ -119,7 +119,7 @@ def _hpatches() -> list[Source]:
             licence="BSD-2-Clause style (COPYING there)",
             citation=citation,
             needs={"hpatches": ("splits.json", *sorted(blobs))},
-            roughly="0.5 GB",  # reckoned: 18 files of a million lines
+            roughly="0.5 GB",  # estimated: 18 files of a million lines
         ),
         Source(
             name="hpatches/sequences",
@@ -128,7 +128,7 @@ def _hpatches() -> list[Source]:
             parts=(
                 Part(
                     (
-                        # sha256 and size: as registered there, and as two users found them
+                        # sha256 and size: as listed on that site and as two users measured them
                         Copy(
                             f"{new}/hpatches-sequences-release.zip",
                             "sha256:99cf7e1ca167896eb4ca2fe3d903beff6566243a3c0c8e07a13a2596648ad670",
@@ -183,7 +183,7 @@ def _romepatches() -> list[Source]:
 
 
 def _oxford() -> list[Source]:
-    # sha256: scripts of two projects that pin them, for boat of one.
+    # sha256: pinned in the scripts of two projects (boat: in one).
     sha256 = {
         "bark": None,
         "bikes": None,
@@ -194,7 +194,7 @@ def _oxford() -> list[Source]:
         "ubc": None,
         "wall": None,
     }
-    old = "https://www.robots.ox.ac.uk/~vgg/research/affine/det_eval_files"  # forwards to the other
+    old = "https://www.robots.ox.ac.uk/~vgg/research/affine/det_eval_files"  # redirects to thor
     return [
         Source(
             name=f"oxford/{sequence}",
@@ -259,7 +259,7 @@ def _eth() -> list[Source]:
             "ETH local features, Cornell (Arts Quad), 6514 images",
             (Copy("http://vision.soic.indiana.edu/disco_files/ArtsQuad_dataset.tar"),),
             f"{citation}; Crandall, Owens, Snavely, Huttenlocher, CVPR 2011",
-            ("ArtsQuad_*",),  # as scripts of others unpack it
+            ("ArtsQuad_*",),  # as other projects' scripts unpack it
             NONE_STATED,
         ),
         (

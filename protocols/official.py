@@ -8,5 +8,5 @@ from typing import Any
 
 @cache
 def official(family: str) -> dict[str, Any]:
-    """What `protocols/<family>/official.json` holds."""
+    """The contents of `protocols/<family>/official.json`."""
     return json.loads((files(f"protocols.{family}") / "official.json").read_text("utf-8"))

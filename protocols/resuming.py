@@ -1,4 +1,4 @@
-"""A folder for what a build has done so far: one that was stopped goes on from there."""
+"""A work folder for a build, so that a build that was stopped can resume."""
 
 import json
 import shutil
@@ -13,12 +13,12 @@ LOCK, REQUEST = "lock", "request.json"
 
 @contextmanager
 def resuming(folder: Path, request: Mapping[str, object]) -> Iterator[None]:
-    """Work in a folder that nobody else works in; it is empty if another request was begun there.
+    """Lock a work folder for this process; files of a build with another request are removed.
 
-    The block may remove the folder.
+    The caller may remove the folder inside the `with` block.
 
     Raises:
-        BlockingIOError: if another process is at work in the folder.
+        BlockingIOError: if another process works in the folder.
     """
     text = json.dumps(request, indent=1)
     busy = f"another process is at work in {folder}: wait for it"
@@ -33,7 +33,7 @@ def resuming(folder: Path, request: Mapping[str, object]) -> Iterator[None]:
 def _is(asked: Path, text: str) -> bool:
     try:
         return asked.read_text("utf-8") == text
-    except (FileNotFoundError, UnicodeDecodeError):  # the latter is damaged
+    except (FileNotFoundError, UnicodeDecodeError):  # missing or damaged
         return False
 
 

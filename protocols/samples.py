@@ -1,4 +1,4 @@
-"""Sample sets: made from photographs of scikit-image once, kept in the cache, known by a hash."""
+"""Sample data sets: made once from scikit-image's photographs, cached, verified by a hash."""
 
 import logging
 import platform
@@ -24,19 +24,19 @@ def kept(
     sha256: str,
     contents: Callable[[Path], str] = fingerprint,
 ) -> Path:
-    """The folder of a set; it is made on first use and kept in the cache.
+    """The folder of a sample set; it is made on first use and kept in the cache.
 
-    Where it is not as it was made, it is made again; it goes only when the other is verified.
+    A damaged set is made again. The damaged folder is removed only once the new set is verified.
 
     Args:
-        name: of the set; with the version, that of its folder.
-        version: raised with the hash.
+        name: of the set; name and version give the folder's name.
+        version: of the set; raised whenever the hash changes.
         make: writes the set into a folder.
-        sha256: what `contents` gives for the set of this version.
-        contents: the hash of what a folder holds, which may be missing or damaged.
+        sha256: the hash of this version, as `contents` computes it.
+        contents: computes the hash of a folder's contents; files may be missing or damaged.
 
     Raises:
-        ComputeError: if this machine makes another set than it should; says what to report.
+        ComputeError: if the set made on this machine has another hash; says what to report.
     """
 
     def made(folder: Path) -> None:
@@ -53,10 +53,10 @@ def kept(
 
 
 def photograph(file: str, sample_name: str) -> UInt8[np.ndarray, "height width"]:
-    """One of scikit-image's photographs in grey.
+    """A photograph of scikit-image in grey.
 
     Raises:
-        ComputeError: if it is not installed; names the sample that is made from it.
+        ComputeError: if the photograph is not installed; names the sample that needs it.
     """
     path = Path(str(resources.files("skimage") / "data" / file))
     if not path.is_file():
@@ -72,6 +72,6 @@ def _verify(found: str, version: int, sha256: str) -> None:
         libraries = [f"{name} {metadata.version(name)}" for name in ("numpy", "scikit-image")]
         raise ComputeError(
             f"the sample made here has sha256 {found}, that of version {version} is {sha256}:"
-            " scores on it would not compare. Report this line: "
+            " scores on it could not be compared. Report this line: "
             + ", ".join([*libraries, platform.machine(), platform.platform()])
         )

@@ -1,1 +1,1 @@
-"""Make benchmarks and training data out of images: one room for each way to do it."""
+"""Builders of benchmarks and training data from images: one package for each way to build."""

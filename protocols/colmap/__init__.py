@@ -1,1 +1,1 @@
-"""COLMAP, run through pycolmap: what more than one protocol asks of it."""
+"""COLMAP, run through pycolmap: the functions that more than one protocol uses."""

@@ -1,4 +1,4 @@
-"""Images and keypoints in COLMAP's databases; the half pixel between its coordinates and ours."""
+"""Reads images and keypoints from COLMAP's databases, and converts its coordinates to ours."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -17,21 +17,22 @@ from protocols.imaging.affine import AffineFrames, from_similarity
 HALF_PIXEL = 0.5
 """COLMAP counts from the corner of the first pixel, `protocols.imaging` from its centre.
 
-Keypoints lose it here, where those of COLMAP are read, and get it where they are written, and
-nowhere else; principal points and projections of COLMAP's cameras differ by it, too.
+Only the functions of this file subtract it from keypoints that are read, and add it to keypoints
+that are written. Principal points and projections of COLMAP's cameras differ by it, too.
 """
 
 HEAD = 100  # bytes of the header of a database
 
 Table = Float32[np.ndarray, "n columns"]
-"""As COLMAP has it: x, y, and scale and angle, or a11 a12 a21 a22 of an affine shape."""
+"""COLMAP's columns: x, y, and then scale and angle, or a11 a12 a21 a22 of an affine shape."""
 
 
 def must_list(database: Path, names: Sequence[str], remedy: str) -> None:
-    """Refuse a database that lacks an image, or the camera of one.
+    """Refuse a database that lacks an image, or the camera of an image.
 
     Raises:
-        InputError: if the file is no whole database, or lacks something; names both.
+        InputError: if the file is not a whole database, or lacks an image or a camera; names the
+            file and the image.
     """
     query = "SELECT camera_id, model, width, height, params FROM cameras"
     cameras = {number for number, *told in _selected(database, query, remedy) if _is_camera(*told)}
@@ -62,16 +63,16 @@ def _is_camera(model: object, width: object, height: object, params: object) -> 
 
 
 def read(database: Path, names: Sequence[str], remedy: str) -> dict[str, Table]:
-    """The table of each image's keypoints, of 4 or 6 columns.
+    """The keypoints of each image: a table of 4 or 6 columns.
 
     Args:
         database: COLMAP's file.
         names: of the images.
-        remedy: what a user can do where there are none, or the file is another.
+        remedy: what the user can do if keypoints are missing or the file is not a database.
 
     Raises:
-        InputError: if the file is no whole database, an image is not in it, or a keypoint is none;
-            names the file and the image.
+        InputError: if the file is not a whole database, an image is missing, or a keypoint is not
+            valid; names the file and the image.
     """
     query = "SELECT name, rows, cols, data FROM keypoints JOIN images USING (image_id)"
     wanted = {_form(name): name for name in names}
@@ -84,9 +85,9 @@ def read(database: Path, names: Sequence[str], remedy: str) -> dict[str, Table]:
         numbers = len(data) // 4 if isinstance(data, bytes) else 0
         if not (isinstance(rows, int) and cols in (4, 6) and numbers == rows * cols):
             raise InputError(
-                f"{database} has {rows!r:.20} x {cols!r:.20} numbers of the keypoints of {name},"
-                f" and keeps {numbers}; rows of 4 or 6 are wanted, without which they have no"
-                f" scale: {remedy}"
+                f"{database} declares {rows!r:.20} x {cols!r:.20} numbers for the keypoints of"
+                f" {name}, and stores {numbers}; 4 or 6 columns are wanted, since keypoints of"
+                f" fewer have no scale: {remedy}"
             )
         table = found[name] = np.frombuffer(data, "<f4", numbers).reshape(rows, cols)
         if not np.isfinite(table).all():
@@ -104,30 +105,30 @@ def _determinants(table: Table) -> Float64[np.ndarray, " n"]:
 
 
 def _form(name: object) -> str:
-    """The name of an image as it is compared; a damaged database may hold what is no text."""
+    """The form of an image's name for comparisons; in a damaged database it may not be text."""
     return same_form(name) if isinstance(name, str) else repr(name)
 
 
 def copy(database: Path, to: Path) -> None:
-    """Copy a database, with what stands in its write-ahead log only."""
+    """Copy a database, including the rows that are only in its write-ahead log."""
     with _opened(database) as own, closing(sqlite3.connect(to)) as other:
         own.backup(other)
 
 
 def log_of(database: Path) -> Path:
-    """The write-ahead log beside a database, where COLMAP left one."""
+    """The path of the write-ahead log that COLMAP may have left beside a database."""
     return database.with_name(f"{database.name}-wal")
 
 
 def _opened(database: Path) -> closing[sqlite3.Connection]:
-    """As SQLite to read only, since COLMAP itself opens one only to write to it."""
-    # Without a log there, no other file is made.
+    """A read-only connection of SQLite; COLMAP itself can open a database only to write."""
+    # Without a log, `immutable` keeps SQLite from making other files.
     mode = "mode=ro" if log_of(database).exists() else "immutable=1"
     return closing(sqlite3.connect(f"{database.absolute().as_uri()}?{mode}", uri=True))
 
 
 def _selected(database: Path, query: str, remedy: str) -> Iterator[tuple[Any, ...]]:
-    """Rows of a database that is whole."""
+    """The rows of a query, from a database that is checked to be whole."""
     if not database.is_file():
         raise InputError(f"{database} is not there: {remedy}")
     _must_be_whole_pages(database, remedy)
@@ -149,7 +150,7 @@ def _must_be_whole_pages(database: Path, remedy: str) -> None:
     with database.open("rb") as stream:
         head = stream.read(HEAD)
     if not head.startswith(b"SQLite format 3\0") or len(head) < HEAD:
-        return  # SQLite says what it is
+        return  # SQLite reports the fault
     page = int.from_bytes(head[16:18])
     page = 1 << 16 if page == 1 else page
     if page and size % page:
@@ -160,7 +161,7 @@ def _must_be_whole_pages(database: Path, remedy: str) -> None:
 
 
 def frames_of(table: Table) -> AffineFrames:
-    """Keypoints as regions, in our coordinates."""
+    """COLMAP's keypoints as regions, in our coordinates."""
     x, y, *shape = table.astype(np.float64).T
     x, y = x - HALF_PIXEL, y - HALF_PIXEL
     if len(shape) == 2:

@@ -1,4 +1,4 @@
-"""COLMAP's mapping: quiet, and with one seed the same every time."""
+"""Runs COLMAP's incremental mapping: without its log, and the same every time for the same seed."""
 
 import tempfile
 from collections.abc import Iterator
@@ -10,10 +10,10 @@ import pycolmap
 
 @contextmanager
 def quiet(*, failures: bool = True) -> Iterator[None]:
-    """COLMAP reports every image and every adjustment on stderr; here only its errors.
+    """Suppress COLMAP's log of every image and every adjustment; only its errors are shown.
 
     Args:
-        failures: False where they are nothing unusual, and are seen in what comes back.
+        failures: False hides errors too, where failures are usual and the result shows them.
     """
     before = pycolmap.logging.minloglevel
     least = pycolmap.logging.ERROR if failures else pycolmap.logging.FATAL
@@ -27,15 +27,15 @@ def quiet(*, failures: bool = True) -> Iterator[None]:
 def largest_model(
     database: Path, images: Path, *, seed: int, threads: int
 ) -> pycolmap.Reconstruction | None:
-    """Of the models that incremental mapping finds, the one of most images; None if it finds none.
+    """The model with the most images that incremental mapping finds; None if it finds no model.
 
-    One thread gives the same bits every time; of several, sums come in another order.
+    One thread gives the same bits every time; several threads add numbers in varying order.
 
     Args:
-        database: with verified matches.
-        images: the folder that its names are relative to.
+        database: has verified matches.
+        images: the folder that the names in the database are relative to.
         seed: of random draws.
-        threads: most at a time.
+        threads: most threads at a time.
     """
     options = pycolmap.IncrementalPipelineOptions(
         num_threads=threads, random_seed=seed, extract_colors=False

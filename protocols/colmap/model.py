@@ -1,8 +1,8 @@
 """Reads a sparse model in COLMAP's binary or text format, strictly.
 
-COLMAP's own reader takes the counts in a file as they are: of a file that is cut off or damaged it
-makes room for billions of points, or never ends. Here each count is compared with the bytes that
-are left, and the three files with each other. Poses are those of the file of images.
+COLMAP's own reader trusts the counts in a file: on a file that is cut off or damaged, it allocates
+memory for billions of points, or never ends. This reader compares each count with the bytes that
+are left, and the three files with each other. Poses come from the file of images.
 """
 
 import struct
@@ -22,9 +22,9 @@ from harness.files import texts
 STEMS = ("cameras", "images", "points3D")
 Part = TypeVar("Part")
 
-NONE = -1  # the number of the point of a keypoint that shows none
-FARTHEST = 1e12  # of any coordinate; larger ones are damaged, and overflow when squared
-UNIT = 1e-3  # by how much the norm of a quaternion may be off 1
+NONE = -1  # the point number of a keypoint without a point
+FARTHEST = 1e12  # largest coordinate; a larger one is damaged, and overflows when squared
+UNIT = 1e-3  # largest deviation of a quaternion's norm from 1
 AGAIN = "write the model again, or get it again"
 
 
@@ -36,25 +36,25 @@ class Image:
     camera: int  # its number
     pose: pycolmap.Rigid3d  # from the model to the camera
     xy: Float64[np.ndarray, "n 2"]  # keypoints, in COLMAP's coordinates
-    point: Int[np.ndarray, " n"]  # the point that each shows, or NONE
+    point: Int[np.ndarray, " n"]  # the number of the point that each keypoint shows, or NONE
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A sparse model; images, cameras and points by their numbers."""
+    """A sparse model; cameras and images by their numbers."""
 
     cameras: Mapping[int, pycolmap.Camera]
     images: Mapping[int, Image]
     point: Int[np.ndarray, " p"]  # numbers of the points, ascending
     xyz: Float64[np.ndarray, "p 3"]
-    track: Int[np.ndarray, "t 3"]  # point, image, index of the keypoint; by point
+    track: Int[np.ndarray, "t 3"]  # point, image, index of the keypoint; sorted by point
 
 
 def files_of(folder: Path) -> tuple[Path, ...]:
-    """The three files that a model is read from: the binary ones where all three are there.
+    """The three files of a model; the binary files are preferred if all three exist.
 
     Raises:
-        InputError: if the folder has neither all three binary files nor all three of text.
+        InputError: if the folder has neither all three binary files nor all three text files.
     """
     for end in ("bin", "txt"):
         files = tuple(folder / f"{stem}.{end}" for stem in STEMS)
@@ -67,11 +67,11 @@ def files_of(folder: Path) -> tuple[Path, ...]:
 
 
 def read(folder: Path) -> Model:
-    """Read a model, and compare its files with each other.
+    """The model in a folder; its files are compared with each other.
 
     Raises:
-        InputError: if a file is missing, cut off, longer than it says, or damaged, or if two files
-            disagree; names the file.
+        InputError: if a file is missing, cut off, too long, or damaged, or if two files disagree;
+            names the file.
     """
     files = files_of(folder)
     read_cameras, read_images, read_points = _BINARY if files[0].suffix == ".bin" else _TEXT
@@ -86,7 +86,7 @@ def read(folder: Path) -> Model:
 
 
 def _named(read: Callable[[Path], Part], file: Path) -> Part:
-    """What a reader makes of a file; errors name it."""
+    """The reader's result for a file; errors name the file."""
     try:
         return read(file)
     except _DamagedError as error:
@@ -94,7 +94,7 @@ def _named(read: Callable[[Path], Part], file: Path) -> Part:
 
 
 class _DamagedError(InputError):
-    """What is wrong with a file, without its name."""
+    """A fault of a file; the text does not name the file."""
 
 
 Cameras = dict[int, pycolmap.Camera]
@@ -104,7 +104,7 @@ Points = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @cache
 def camera_models() -> dict[int, tuple[str, int]]:
-    """Name and number of parameters of each kind of camera, by COLMAP's number of it."""
+    """Name and number of parameters of each camera model, by COLMAP's number of the model."""
     found = {}
     for name, kind in pycolmap.CameraModelId.__members__.items():
         if int(kind) >= 0:
@@ -127,41 +127,41 @@ def _image(
     sound = all(bool((np.abs(part) < FARTHEST).all()) for part in (pose, xy))
     norm = float(np.linalg.norm(pose[:4])) if sound else 0.0
     if abs(norm - 1) > UNIT:
-        raise _DamagedError(f"image {number} ({name}) has a pose or a keypoint that is none")
+        raise _DamagedError(f"image {number} ({name}) has an invalid pose or keypoint")
     w, x, y, z = pose[:4] / norm
     rotation = pycolmap.Rotation3d(np.array([x, y, z, w]))
     return Image(name, camera, pycolmap.Rigid3d(rotation, pose[4:]), xy, point)
 
 
 class _Bytes:
-    """The bytes of a file, taken from its beginning on."""
+    """The bytes of a file, read from its beginning."""
 
     def __init__(self, file: Path) -> None:
         """Read the whole file."""
         self.data, self.at = file.read_bytes(), 0
 
     def take(self, form: str) -> tuple[int | float, ...]:
-        """Numbers as `struct` has them, little-endian."""
+        """The next numbers, in a format of `struct`, little-endian."""
         self._must_have(struct.calcsize("<" + form))
         found = struct.unpack_from("<" + form, self.data, self.at)
         self.at += struct.calcsize("<" + form)
         return found
 
     def count(self, least: int) -> int:
-        """A count of things that have at least so many bytes each."""
+        """The next number, a count of items of at least `least` bytes each."""
         (count,) = self.take("Q")
         self._must_have(int(count) * least)
         return int(count)
 
     def rows(self, kind: np.dtype, count: int) -> np.ndarray:
-        """As many rows."""
+        """The next `count` rows."""
         self._must_have(kind.itemsize * count)
         found = np.frombuffer(self.data, kind, count, self.at)
         self.at += kind.itemsize * count
         return found
 
     def text(self) -> str:
-        """A text that ends with a zero byte."""
+        """The next text, which ends with a zero byte."""
         end = self.data.find(b"\0", self.at)
         if end < 0:
             raise _DamagedError(f"is cut off after {len(self.data)} bytes")
@@ -173,10 +173,10 @@ class _Bytes:
             raise _DamagedError(f"the name {found!r:.60} is not UTF-8") from error
 
     def must_end(self) -> None:
-        """Refuse what follows."""
+        """Refuse bytes after the last counted item."""
         if self.at != len(self.data):
             raise _DamagedError(
-                f"goes on after its end: it has {len(self.data)} bytes, what it counts ends at"
+                f"goes on after its end: it has {len(self.data)} bytes, its counted items end at"
                 f" {self.at}"
             )
 
@@ -184,7 +184,7 @@ class _Bytes:
         if size > len(self.data) - self.at:
             raise _DamagedError(
                 f"is cut off, or its counts are damaged: at byte {self.at} of {len(self.data)} it"
-                f" announces {size} more"
+                f" declares {size} more"
             )
 
 
@@ -214,7 +214,7 @@ def _binary_images(file: Path) -> Images:
         (camera,) = map(int, data.take("I"))
         name = data.text()
         rows = data.rows(_KEYPOINT, data.count(_KEYPOINT.itemsize))
-        point = rows["point"].astype(np.int64)  # the number of none, 2^64 - 1, becomes -1
+        point = rows["point"].astype(np.int64)  # 2^64 - 1, which means no point, becomes -1
         _add(found, number, _image(number, name, camera, pose, rows["xy"].copy(), point))
     data.must_end()
     return found
@@ -227,7 +227,7 @@ def _binary_points(file: Path) -> Points:
     for _ in range(data.count(8 + 3 * 8 + 3 + 8 + 8)):
         (number,) = map(int, data.take("Q"))
         _add(xyz, number, data.take("3d"))
-        data.take("3Bd")  # its colour and error
+        data.take("3Bd")  # colour and error
         seen = data.rows(_SEEN, data.count(_SEEN.itemsize))
         tracks.append((number, np.stack([seen["image"], seen["index"]], axis=1)))
     data.must_end()
@@ -256,12 +256,12 @@ def _add(found: dict[int, Part], number: int, one: Part) -> None:
 
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Every line of a text, and its number from 1."""
+    """Every line of a text file, with its number from 1."""
     yield from enumerate(texts.read_table(file).split("\n"), 1)
 
 
 def _told(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
-    """The words of each line that is neither blank nor a comment."""
+    """Number and words of each line that is neither blank nor a comment."""
     for number, line in lines:
         if line.strip() and not line.lstrip().startswith("#"):
             yield number, line.split()
@@ -280,7 +280,7 @@ def _each(line: int, words: list[str], kind: Callable[[str], Part]) -> list[Part
 
 def _whole(word: str) -> int:
     if not word.lstrip("-").isdecimal() or not word.isascii() or len(word) > 20:
-        raise InputError(f"{word[:40]!r} is no whole number")
+        raise InputError(f"{word[:40]!r} is not a whole number")
     return int(word)
 
 
@@ -351,7 +351,7 @@ _TEXT = (_text_cameras, _text_images, _text_points)
 
 
 def _compare(cameras: Cameras, images: Images, point: np.ndarray, track: np.ndarray) -> None:
-    """Refuse images without camera, and points and keypoints that do not know each other."""
+    """Refuse images without a camera, and points whose tracks disagree with the keypoints."""
     names: dict[str, int] = {}
     sides = [np.empty((0, 3), np.int64)]
     for number, image in images.items():
@@ -377,4 +377,4 @@ def _compare(cameras: Cameras, images: Images, point: np.ndarray, track: np.ndar
                 f" {'images, not in points3D' if odd in ours else 'points3D, not in images'}"
             )
         )
-        raise _DamagedError(f"images and points3D do not say the same: {what}")
+        raise _DamagedError(f"images and points3D disagree: {what}")

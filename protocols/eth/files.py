@@ -1,7 +1,7 @@
-"""The official files of keypoints, descriptors and matches: rows, columns, then the numbers.
+"""Reads and writes the official files of keypoints, descriptors and matches.
 
-Two little-endian int32, then rows of float32, or of uint32 for matches, which count keypoints from
-0. The centre of the first pixel is (0, 0).
+A file has two little-endian int32, the numbers of rows and columns, then rows of float32, or of
+uint32 for matches, which count keypoints from 0. The centre of the first pixel is (0, 0).
 """
 
 import struct
@@ -14,14 +14,14 @@ from harness.errors import InputError
 from harness.files import atomic
 
 HEAD = struct.Struct("<ii")
-MOST_ANGLE = 4 * np.pi  # no detector gives more than a full turn
+MOST_ANGLE = 4 * np.pi  # two full turns; no detector gives more than one
 
 
 def read_keypoints(file: Path) -> Float32[np.ndarray, "n 4"]:
     """x, y, scale in pixels, and angle in radians of each keypoint.
 
     Raises:
-        InputError: if the file is none; names it, and what is wrong.
+        InputError: if the file is missing or malformed; names the file and the fault.
     """
     found = _read(file, "<f4", columns=4)
     bad = np.flatnonzero(~np.isfinite(found).all(axis=1) | (found[:, 2] <= 0))
@@ -54,7 +54,7 @@ def read_descriptors(file: Path) -> Float32[np.ndarray, "n dim"]:
 
 
 def read_matches(file: Path) -> UInt32[np.ndarray, "m 2"]:
-    """Rows of the two images' keypoints.
+    """Matches as pairs of keypoint numbers, of the first and of the second image.
 
     Raises:
         InputError: as `read_keypoints`.
@@ -63,7 +63,7 @@ def read_matches(file: Path) -> UInt32[np.ndarray, "m 2"]:
 
 
 def read_points(file: Path) -> Int[np.ndarray, " n"]:
-    """Which 3-D point each keypoint is, in a column: a file that the official sets do not have.
+    """The number of each keypoint's 3-D point; the official sets have no such file.
 
     Raises:
         InputError: as `read_keypoints`.
@@ -72,22 +72,22 @@ def read_points(file: Path) -> Int[np.ndarray, " n"]:
 
 
 def write_keypoints(file: Path, keypoints: Float32[np.ndarray, "n 4"]) -> None:
-    """Write what `read_keypoints` reads."""
+    """Write a file for `read_keypoints`."""
     _write(file, keypoints.astype("<f4"))
 
 
 def write_descriptors(file: Path, descriptors: Float32[np.ndarray, "n dim"]) -> None:
-    """Write what `read_descriptors` reads."""
+    """Write a file for `read_descriptors`."""
     _write(file, descriptors.astype("<f4"))
 
 
 def write_matches(file: Path, matches: UInt32[np.ndarray, "m 2"]) -> None:
-    """Write what `read_matches` reads."""
+    """Write a file for `read_matches`."""
     _write(file, matches.astype("<u4"))
 
 
 def write_points(file: Path, points: Int[np.ndarray, " n"]) -> None:
-    """Write what `read_points` reads."""
+    """Write a file for `read_points`."""
     _write(file, points[:, None].astype("<u4"))
 
 
@@ -105,13 +105,13 @@ def _read(file: Path, kind: str, columns: int | None = None) -> np.ndarray:
             data = stream.read(size)
     except FileNotFoundError as error:
         raise InputError(f"{file} is missing: add it, or take its image out") from error
-    # In the byte order of this machine, and not read-only.
+    # A writable copy in the byte order of this machine.
     table = np.frombuffer(data, kind).reshape(rows, found)
     return table.astype(table.dtype.newbyteorder("="))
 
 
 def _must_fit(file: Path, rows: int, found: int, columns: int | None, size: int) -> None:
-    """Refuse a head that says something else than the length of the file."""
+    """Refuse a head that disagrees with the wanted columns or the length of the file."""
     if rows < 0 or found < 0 or (columns is not None and found != columns):
         wanted = "some" if columns is None else columns
         raise InputError(

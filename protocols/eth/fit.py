@@ -1,7 +1,7 @@
 """Checks known cameras against the images: matches should lie on epipolar lines.
 
-Cameras are stored in several ways, and nothing but the images tells them apart: a rotation may lead
-from the camera to the world or back, and three numbers may be a centre or a translation.
+Cameras are stored in several conventions, and only the images tell which one is meant: a rotation
+may map from the camera to the world or back, and three numbers may be a centre or a translation.
 """
 
 import hashlib
@@ -23,15 +23,15 @@ from protocols.eth.truth import FOLDER, Cameras
 from protocols.imaging.grey import read_grey
 
 SIDE = 800  # pixels of the longer side of an image in which keypoints are detected
-RATIO = 0.8  # of distances to the nearest and the second, Lowe (2004)
-NEAR = 0.005  # of the diagonal: a match no farther from its epipolar line is on it
-FEWEST = 20  # matches; with fewer, cameras are not judged
+RATIO = 0.8  # largest distance to the nearest / distance to the second, Lowe (2004)
+NEAR = 0.005  # a match this near its epipolar line, relative to the diagonal, lies on the line
+FEWEST = 20  # with fewer matches, cameras are not judged
 
 LEAST = 0.6
-"""Below this share of matches on their epipolar lines, cameras are not those of the images.
+"""Below this share of matches on their epipolar lines, the cameras do not belong to the images.
 
-Over all pairs, the four scenes of Strecha et al. have 0.77 to 0.94 and `eth-sample` 0.93; cameras
-that are read in a wrong way, or belong to other images, have 0.00 to 0.39.
+Over all pairs, the four scenes of Strecha et al. reach 0.77 to 0.94 and `eth-sample` 0.93. Cameras
+that are read in a wrong convention, or belong to other images, reach 0.00 to 0.39.
 """
 
 log = logging.getLogger(__name__)
@@ -42,12 +42,12 @@ Points = Float64[np.ndarray, "_ 2"]
 def check(images: Path, names: Sequence[str], known: Cameras) -> None:
     """Check that cameras have the size of their images and fit them.
 
-    Each image is compared with the next two in the order of names; pairs with few matches are left
-    out.
+    Each image is compared with the next two in the order of names; pairs with few matches are
+    ignored.
 
     Raises:
         InputError: if an image has another size than its camera, or if too few matches of an image
-            lie on the epipolar lines of the cameras; says how the cameras would fit.
+            lie on the epipolar lines of the cameras; says in which convention they would fit.
     """
     found = parallel.each(lambda name: _keypoints(images / name), names)
     for name, (shape, _, _), size in zip(names, found, known.size.tolist(), strict=True):
@@ -59,7 +59,7 @@ def check(images: Path, names: Sequence[str], known: Cameras) -> None:
             )
     asked = [(i, j) for i in range(len(names)) for j in (i + 1, i + 2) if j < len(names)]
     pairs = parallel.each(lambda pair: _matched(*pair, found), asked)
-    shares: dict[int, float] = {}  # the best of each image: one pair shows that its camera is right
+    shares: dict[int, float] = {}  # best of each image: one good pair proves its camera right
     for pair in pairs:
         share = _share([pair], known)
         for k in (pair.i, pair.j) if share is not None else ():
@@ -85,7 +85,7 @@ def check(images: Path, names: Sequence[str], known: Cameras) -> None:
 
 
 def check_once(images: Path, names: Sequence[str], sha256: Sequence[str], known: Cameras) -> None:
-    """As `check`, but images and cameras that fitted before are not compared again.
+    """Like `check`, but images and cameras that passed before are not compared again.
 
     Args:
         images: folder that the names are relative to.
@@ -135,7 +135,7 @@ def _keypoints(file: Path) -> Found:
 
 
 def _matched(i: int, j: int, found: Sequence[Found]) -> Pair:
-    """Nearest neighbours, clearly nearer than the second."""
+    """Matches of images i and j: nearest neighbours that pass the ratio test."""
     (shape, a, of_a), (_, b, of_b) = found[i], found[j]
     rows = np.empty((0, 2), int)
     if min(len(a), len(b)) >= 2:
@@ -146,7 +146,7 @@ def _matched(i: int, j: int, found: Sequence[Found]) -> Pair:
 
 
 def _readings(known: Cameras) -> dict[str, Cameras]:
-    """Other readings of the same camera files, by the advice that each stands for."""
+    """The cameras of the same files in other conventions, by the advice to the user."""
     back = known.rotation.swapaxes(1, 2)
     of_back, of_stored = (
         -np.einsum("nij,nj->ni", rotation, known.centre) for rotation in (back, known.rotation)
@@ -173,8 +173,8 @@ def _share(pairs: Sequence[Pair], known: Cameras) -> float | None:
     for pair in pairs:
         i, j = pair.i, pair.j
         if np.array_equal(known.centre[i], known.centre[j]):
-            continue  # no line
-        # A ray of camera i is turned to the world, then seen by camera j, whose x is K R' (X - C).
+            continue  # no epipolar lines
+        # A ray of camera i is rotated to the world, then projected by camera j: x = K R' (X - C).
         to_j = known.intrinsics[j] @ known.rotation[j].T
         ray = np.linalg.solve(known.intrinsics[i], np.vstack([pair.a.T, np.ones(len(pair.a))]))
         epipole = to_j @ (known.centre[i] - known.centre[j])

@@ -1,4 +1,4 @@
-"""Where the keypoints of images come from: the official files, a database, or COLMAP's detector."""
+"""Reads keypoints from the official files or a database, or detects them with COLMAP's SIFT."""
 
 import logging
 import tempfile
@@ -24,10 +24,10 @@ log = logging.getLogger(__name__)
 
 
 def official(folder: Path, names: Sequence[str]) -> tuple[AffineFrames, ...]:
-    """Those of the official files `<image>.bin`.
+    """The keypoints of the official files `<image>.bin`.
 
     Raises:
-        ValueError: if a file is missing, or damaged.
+        InputError: if a file is missing or damaged.
     """
     files = (folders.at(folder, f"{name}.bin") for name in names)
     tables = (read_keypoints(file).astype(np.float64) for file in files)
@@ -35,17 +35,17 @@ def official(folder: Path, names: Sequence[str]) -> tuple[AffineFrames, ...]:
 
 
 def table_of(frames: AffineFrames) -> Float32[np.ndarray, "n 4"]:
-    """Regions as the official files have them: circles of the same area."""
+    """Regions as rows of the official files: circles of the same area."""
     scale = np.sqrt(np.abs(np.linalg.det(frames.matrix)))
     angle = np.arctan2(frames.matrix[:, 1, 0], frames.matrix[:, 0, 0])
     return np.stack([frames.x, frames.y, scale, angle], axis=1).astype(np.float32)
 
 
 def in_database(database: Path, names: Sequence[str]) -> tuple[AffineFrames, ...]:
-    """Those of a database of COLMAP.
+    """The keypoints in a database of COLMAP.
 
     Raises:
-        ValueError: if it can't be read, or lacks some.
+        InputError: if the database can't be read, or has no keypoints of an image.
     """
     remedy = "give keypoints of every image, or --set keypoints=sift to have them detected"
     tables = colmap.read(database, names, remedy)
@@ -53,11 +53,11 @@ def in_database(database: Path, names: Sequence[str]) -> tuple[AffineFrames, ...
 
 
 def detected(images: Path, names: Sequence[str], sha256: Sequence[str]) -> tuple[AffineFrames, ...]:
-    """Those that COLMAP's SIFT detector finds by its defaults, as for the published rows.
+    """The keypoints of COLMAP's SIFT detector with its defaults, as for the published results.
 
-    It keeps whole levels of scale space, the coarsest first, until there are 8,192 keypoints: up to
-    some 13,000 in images of six megapixels. They are kept in the cache, by the contents of the
-    image.
+    The detector keeps whole levels of scale space, the coarsest first, until there are at least
+    8,192 keypoints: up to about 13,000 in images of six megapixels. The keypoints are kept in the
+    cache, by the contents of the image.
     """
     options = pycolmap.FeatureExtractionOptions(num_threads=1, use_gpu=False)
     settings = {"options": str(options.todict()), "pycolmap": version("pycolmap")}

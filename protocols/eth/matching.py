@@ -1,20 +1,22 @@
-"""Matches of two images: the nearest, clearly nearer than the second, and mutual. Exact and fast.
+"""Matches two images: mutual nearest neighbours that pass the ratio test. Exact and fast.
 
 Row i of the first image and row j of the second match if j is nearest to i, the distance of the
-two is at most 0.8 (or another ratio) of that to the second nearest, and i is nearest to j. The
-ratio is of Euclidean distances, not of squares, and of the first image's rows only. Of rows that
-tie for nearest the first counts, as in the official code. One row in all has no second: it passes.
-Where both distances are 0 the ratio is undefined and nothing matches.
+two is at most 0.8 (or another ratio) times the distance from i to its second nearest row, and i is
+nearest to j. The ratio is of Euclidean distances, not of squares, and of the first image's rows
+only. If rows tie for nearest, the first counts, as in the official code. If the second image has
+one row, there is no second nearest, and the test is passed. If both distances are 0, the ratio is
+undefined and nothing matches.
 
-Distances are Euclidean ones for every descriptor, as in the official code. Those compared by angle
-are unit vectors, which have the same neighbours; bits are numbers 0 and 1, whose squared distance
-is Hamming's, so that 0.8 is 0.64 of differing bits.
+All descriptors are compared by Euclidean distance, as in the official code. Descriptors compared by
+angle are unit vectors, whose neighbours are the same. Bits are numbers 0 and 1, whose squared
+distance is Hamming's, so that a ratio of 0.8 means 0.64 in differing bits.
 
-Distances are measured row with row, as `L2.paired` has them. Few are: a product of the two images'
-vectors bounds all others from below. To be fast it takes a part of each vector, the coordinates
-along the axes in which the vectors of the scene differ most, and the length of the rest:
-|a - b|^2 >= |a' - b'|^2 + (|a''| - |b''|)^2. What such bounds leave open is decided by the product
-of the whole vectors, and what rounding leaves open there by measuring.
+Exact distances are measured row by row, by `L2.paired`, and only for few pairs. For the other pairs
+a lower bound is enough, from a matrix product of the two images' vectors. To be fast, the product
+uses a part of each vector: the coordinates a' along the axes in which the scene's vectors differ
+most, and the length of the rest a'': |a - b|^2 >= |a' - b'|^2 + (|a''| - |b''|)^2. Where these
+bounds do not decide, the product of the whole vectors does; where rounding leaves that undecided,
+the exact distance does.
 """
 
 from collections.abc import Sequence
@@ -27,11 +29,11 @@ from harness.distances import L2, Distance, chunks
 from harness.types import Vectors
 
 RATIO = 0.8  # of the official script
-LEAST = 15  # matches of two images; fewer are none
+LEAST = 15  # two images with fewer matches count as having none
 
-ENERGY = 0.95  # of the variance is in the coordinates that are compared first
-WORTH = 0.75  # of all coordinates: if more are needed, whole vectors are compared at once
-SAMPLE = 10_000  # vectors that tell the axes
+ENERGY = 0.95  # share of the variance in the coordinates that are compared first
+WORTH = 0.75  # if more than this share of the coordinates is needed, whole vectors are compared
+SAMPLE = 10_000  # most vectors that the axes are computed from
 
 Numbers = Float32[np.ndarray, "_ _"]
 Squares = Float64[np.ndarray, " _"]
@@ -41,14 +43,14 @@ Matches = UInt32[np.ndarray, "m 2"]
 
 @dataclass(frozen=True, eq=False)
 class Axes:
-    """How the vectors of a scene are compared: around their mean, along a few directions first."""
+    """The mean and the principal axes of a scene's vectors; a few axes are compared first."""
 
     distance: Distance
     mean: Float64[np.ndarray, " dim"]
-    directions: Float64[np.ndarray, "dim few"]  # orthonormal; all of them where few would not do
+    directions: Float64[np.ndarray, "dim few"]  # orthonormal; all axes if a few are not enough
 
     def parts(self, numbers: Numbers) -> tuple[Numbers, Numbers]:
-        """The numbers around their mean: what is compared first of them, and all."""
+        """The centred numbers, twice: the part that is compared first, and the whole."""
         centred = numbers - self.mean
         whole = centred.astype(np.float32)
         if self.directions.shape[1] == numbers.shape[1]:
@@ -60,14 +62,14 @@ class Axes:
 
 
 def numbers_of(vectors: Vectors, distance: Distance) -> Numbers:
-    """Vectors as the numbers that are compared: bits become 0 and 1."""
+    """Vectors as float32 numbers for comparison: bits become 0 and 1."""
     if distance.dtype is np.uint8:
         return np.unpackbits(vectors, axis=1).astype(np.float32)
     return vectors
 
 
 def axes(vectors: Sequence[Vectors], distance: Distance) -> Axes:
-    """The axes of the vectors of some images, from a sample: any would give the same matches."""
+    """The axes of the images' vectors, from a sample; the sample does not change the matches."""
     step = -(-sum(map(len, vectors)) // SAMPLE) or 1
     numbers = numbers_of(np.concatenate([own[::step] for own in vectors]), distance)
     dim = numbers.shape[1]
@@ -84,7 +86,7 @@ def axes(vectors: Sequence[Vectors], distance: Distance) -> Axes:
 def match(a: Vectors, b: Vectors, by: Axes, ratio: float = RATIO) -> Matches:
     """Matches of the rows of two images, ascending; at least 15, or none. 0 < ratio <= 1.
 
-    Besides copies of both images' vectors it holds some MiB of distances at a time.
+    Memory: copies of both images' vectors, and some MiB of distances at a time.
     """
     if not len(a) or not len(b):
         return np.empty((0, 2), np.uint32)
@@ -98,30 +100,30 @@ def match(a: Vectors, b: Vectors, by: Axes, ratio: float = RATIO) -> Matches:
 
 @dataclass(frozen=True, eq=False)
 class _Pair:
-    """The vectors of two images, those of the first before those of the second."""
+    """The vectors of two images, in one array; the first image comes first."""
 
-    n: int  # of the first
+    n: int  # rows of the first image
     numbers: Numbers
-    first: Numbers  # parts that are compared first
+    first: Numbers  # the parts that are compared first
     whole: Numbers
-    reach: float  # of the rounding of products
+    reach: float  # largest rounding error of the product
 
     def measured(self, rows: Some, columns: Some) -> Squares:
-        """Squared distances of rows of the first image and rows of the second."""
+        """Squared distances of rows of the first image to rows of the second."""
         return L2.paired(self.numbers, rows, self.n + columns)
 
 
 @dataclass(frozen=True, eq=False)
 class _Nearest:
-    """What the bounds propose for each row of the first image, and what they leave possible."""
+    """The nearest column that the bounds propose for each row, and bounds of all other pairs."""
 
-    column: Some  # the nearest by its bound
-    square: Squares  # measured, to that column
-    others: Squares  # by column: bound of the squares to all rows that it is not proposed to
+    column: Some  # the column with the least bound
+    square: Squares  # exact squared distance to that column
+    others: Squares  # by column: lower bound of the squares to the rows it is not proposed to
 
 
 def _near(pair: _Pair, ratio: float) -> tuple[_Nearest, Some, Some, Squares]:
-    """Rows whose nearest is clearly nearer than the second, those columns, and the squares."""
+    """Rows that pass the ratio test, their nearest columns and squares; and all proposals."""
     rows = np.arange(pair.n)
     columns, bound, others = _bounds(pair)
     square = pair.measured(rows, columns[0])
@@ -131,7 +133,7 @@ def _near(pair: _Pair, ratio: float) -> tuple[_Nearest, Some, Some, Squares]:
     hopeless = (np.sqrt(bound[0]) > ratio * np.sqrt(farther)) | (farther == 0)
     left = np.flatnonzero(~(clear | hopeless))
     row, column, close = _within(pair, left, slice(pair.n, None), farther[left])
-    at = np.flatnonzero(np.diff(row, prepend=-1))  # the nearest of each row; next, the second
+    at = np.flatnonzero(np.diff(row, prepend=-1))  # each row's nearest; the second follows it
     near = (close[at + 1] > 0) & (np.sqrt(close[at]) <= ratio * np.sqrt(close[at + 1]))
     at = at[near]
     sure = np.flatnonzero(clear)
@@ -146,10 +148,10 @@ def _near(pair: _Pair, ratio: float) -> tuple[_Nearest, Some, Some, Squares]:
 def _mutual(
     pair: _Pair, proposed: _Nearest, row: Some, column: Some, square: Squares
 ) -> tuple[Some, Some]:
-    """Those of some rows and columns, at these squares, where the row is nearest to the column."""
+    """The pairs of a row and a column at which the row is also nearest to the column."""
     order = np.lexsort((proposed.square, proposed.column))
     taken, at = np.unique(proposed.column[order], return_index=True)
-    rival = np.full(len(proposed.others), -1)  # by column, the nearest row it is proposed to
+    rival = np.full(len(proposed.others), -1)  # by column: the nearest row that proposes it
     rival[taken] = order[at]
     other = rival[column]
     gap = np.where(other < 0, np.inf, proposed.square[other]) - square
@@ -168,7 +170,7 @@ def _mutual(
 def _bounds(
     pair: _Pair,
 ) -> tuple[Int[np.ndarray, "2 n"], Float64[np.ndarray, "2 n"], Float64[np.ndarray, " m"]]:
-    """Of each row the columns of the two least bounds, and these; `others` of each column."""
+    """The columns of each row's two least bounds, the bounds, and `others` of each column."""
     propose = L2.propose(pair.first[pair.n :])
     others = np.full(len(pair.first) - pair.n, np.inf, np.float32)
     columns, bound = np.empty((2, pair.n), np.intp), np.empty((2, pair.n), np.float32)
@@ -186,7 +188,7 @@ def _bounds(
 
 
 def _within(pair: _Pair, rows: Some, others: slice, bound: Squares) -> tuple[Some, Some, Squares]:
-    """Which of the others lie within its bound of each row, the nearest first, and the squares."""
+    """Pairs of a row and another vector within the row's bound, nearest first, and the squares."""
     propose = L2.propose(pair.whole[others])
     start, stop, _ = others.indices(len(pair.whole))
     found = [(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))]

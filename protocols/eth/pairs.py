@@ -1,4 +1,4 @@
-"""Which images of a scene are matched: all pairs, or in large scenes those that look alike."""
+"""Chooses the pairs of images to match: all pairs or, in large scenes, images that look alike."""
 
 import hashlib
 import json
@@ -18,15 +18,15 @@ from protocols.colmap.mapping import quiet
 from protocols.resuming import resuming
 
 EXHAUSTIVE = 2000
-"""With as many images or more, each is matched with those that a vocabulary tree finds for it."""
+"""With so many images or more, an image is matched only with those that a vocabulary tree finds."""
 
-NEIGHBOURS = 100  # images found for each
-FEATURES = 2000  # SIFT features of an image, the largest, that it is found by
+NEIGHBOURS = 100  # images found for each image
+FEATURES = 2000  # largest SIFT features of an image that the search uses
 WORDS = 16_384  # of the vocabulary
-LEARNED = 40  # features for each word that the vocabulary is learned from
-ROUNDS, ITERATIONS = 1, 30  # of learning: of 16,384 words about half an hour, on one thread
-THREADS = 1  # with more, the same images give now and then other words, and other pairs
-EMBEDDED = 64  # bits of COLMAP's Hamming embedding: it has no other
+LEARNED = 40  # features per word that the vocabulary is learned from
+ROUNDS, ITERATIONS = 1, 30  # of learning: 16,384 words take about half an hour on one thread
+THREADS = 1  # with more threads, the same images sometimes give other words and other pairs
+EMBEDDED = 64  # bits of COLMAP's Hamming embedding, which has no other size
 
 DATABASE, TREE = "database.db", "tree.bin"
 
@@ -38,10 +38,10 @@ log = logging.getLogger(__name__)
 def pairs(images: Path, names: Sequence[str], sha256: Sequence[str]) -> Pairs:
     """The pairs of images to be matched, by number, the smaller first, in order.
 
-    In large scenes they are those of COLMAP's retrieval, by its SIFT features and a vocabulary tree
-    that it learns from a sample of them. So they are the same for every descriptor, float or
-    binary; the official pipeline retrieves by each descriptor itself, on a tree of other images.
-    What was found is kept in the cache, by the contents of the images.
+    In large scenes COLMAP retrieves the pairs, by its SIFT features and a vocabulary tree that it
+    learns from a sample of them. So the pairs are the same for every descriptor, float or binary.
+    The official pipeline differs: it retrieves by each descriptor, on a tree of other images. The
+    pairs are kept in the cache, by the contents of the images.
     """
     if len(names) < EXHAUSTIVE:
         return list(combinations(range(len(names)), 2))
@@ -54,14 +54,14 @@ def pairs(images: Path, names: Sequence[str], sha256: Sequence[str]) -> Pairs:
         folder = home.place("pairs", f"{key}.work")
         with resuming(folder, {"settings": settings}), quiet():
             found = _retrieved(images, names, folder)
-            shutil.rmtree(folder)  # up to gigabytes, of no further use
+            shutil.rmtree(folder)  # up to gigabytes, not needed again
         return json.dumps(found).encode()
 
     return [(a, b) for a, b in json.loads(caches.kept("pairs").get(origin, find))]
 
 
 def _retrieved(images: Path, names: Sequence[str], folder: Path) -> Pairs:
-    """Interrupted, it goes on with the images that have no features yet."""
+    """The pairs that COLMAP retrieves; an interrupted run resumes at images without features."""
     database = folder / DATABASE
     if not (folder / "listed").is_file():
         database.unlink(missing_ok=True)
@@ -78,7 +78,7 @@ def _retrieved(images: Path, names: Sequence[str], folder: Path) -> Pairs:
         number = {name: row for row, name in enumerate(names)}
         rows = {image.image_id: number[image.name] for image in opened.read_all_images()}
         options = pycolmap.VocabTreePairingOptions(
-            num_images=NEIGHBOURS + 1,  # itself is among them
+            num_images=NEIGHBOURS + 1,  # the image itself is among them
             vocab_tree_path=_vocabulary(opened, list(rows), folder / TREE),
             num_threads=THREADS,
         )

@@ -1,9 +1,9 @@
-"""The set `eth-sample`: photographs on two walls and a floor, seen by five cameras.
+"""The data set `eth-sample`: photographs on two walls and a floor, seen by five cameras.
 
-scikit-image ships the photographs. Regions that are detected in them are the keypoints of every
-view where they lie, so that it is known which of them show one point; cameras are known, too. It is
-for trying things out and for tests of the whole, and its scores enter no table beside those of real
-scenes. As `hpatches-sample`, it has the same bytes on every machine.
+scikit-image ships the photographs. Regions are detected in the photographs and projected into every
+view, where they are the keypoints: so the keypoints of one point are known, and the cameras too.
+The set is for first trials and for end-to-end tests; its scores appear in no table with those of
+real scenes. Like `hpatches-sample`, it has the same bytes on every machine.
 """
 
 from dataclasses import dataclass
@@ -25,23 +25,23 @@ from protocols.samples import kept, photograph
 
 VERSION = 1  # raised with SHA256
 SHA256 = "be90fb41c9b054e0b493b009f1791be074c0071d8ace07405b7fcf143acbc48c"
-"""Of the whole set; see `cache.fingerprint`."""
+"""Hash of the whole set; see `cache.fingerprint`."""
 
 SCENE = "corner"
 WALLS = {"astronaut.png": (1, 2), "camera.png": (0, 2), "coffee.png": (0, 1)}
-"""Photographs in the public domain or under CC0, and the axes of the world along which they lie."""
+"""Photographs in the public domain or under CC0, and the world axes of their width and height."""
 
-METRES = 2.0  # the shorter side of each wall, which begins in the corner
+METRES = 2.0  # the shorter side of each wall; all walls start at the corner
 EYES = ((3.6, 2.2, 1.9), (3.4, 2.7, 2.3), (3.1, 3.1, 2.1), (2.8, 3.4, 2.4), (2.3, 3.6, 2.0))
 TARGET = (0.7, 0.7, 0.6)
 WIDTH, HEIGHT = 400, 320
 INTRINSICS = np.array([[420.0, 0, 199.5], [0, 420, 159.5], [0, 0, 1]])
 
-REGIONS = 50  # of a photograph, the strongest
-SMALLEST = 1.0  # scale of a keypoint, pixels
-JITTER = 0.3  # pixels by which a keypoint is off at most, along each axis
-LIGHTS = ((1.0, 0.0), (0.8, 20.0), (1.15, -20.0))  # gain and offset, in turn
-GRAIN = 8.0  # grey values of noise; the standard deviation is 0.58 of it
+REGIONS = 50  # strongest regions of a photograph that are used
+SMALLEST = 1.0  # smallest scale of a keypoint, pixels
+JITTER = 0.3  # largest error of a keypoint along each axis, pixels
+LIGHTS = ((1.0, 0.0), (0.8, 20.0), (1.15, -20.0))  # gain and offset; views take them in turn
+GRAIN = 8.0  # noise in grey values; its standard deviation is 0.58 times this
 NOWHERE = 128.0  # grey value beyond the walls
 
 Map = Float64[np.ndarray, "3 3"]
@@ -51,7 +51,7 @@ def sample() -> Path:
     """The folder of the set; it is made on first use, in some seconds, and kept in the cache.
 
     Raises:
-        RuntimeError: if this machine makes another set than it should.
+        ComputeError: if the set made on this machine has another hash.
     """
     return kept(SAMPLE, VERSION, make, SHA256)
 
@@ -69,7 +69,7 @@ def make(folder: Path) -> None:
 class _Wall:
     photograph: UInt8[np.ndarray, "height width"]
     regions: Frames
-    world_from: Map  # u, v, 1 of a pixel -> its place
+    world_from: Map  # from (u, v, 1) of a pixel to its place in the world
 
 
 def _wall(file: str, spanned: tuple[int, int]) -> _Wall:
@@ -83,7 +83,7 @@ def _wall(file: str, spanned: tuple[int, int]) -> _Wall:
 
 
 def _looking_at(forward: Float64[np.ndarray, "3"]) -> Map:
-    """The rotation from the world to a camera, upright: its rows are right, down and forward."""
+    """The rotation from the world to an upright camera: its rows are right, down and forward."""
     x, y, z = forward / np.sqrt(_sum(forward * forward))
     level = np.sqrt(x * x + y * y)
     right = np.array([y / level, -x / level, 0.0])
@@ -92,7 +92,7 @@ def _looking_at(forward: Float64[np.ndarray, "3"]) -> Map:
 
 
 def _view(scene: Path, number: int, eye: np.ndarray, rotation: Map, walls: list[_Wall]) -> None:
-    """One image, its keypoints and its camera."""
+    """Write one image, its keypoints and its camera."""
     name = f"{number:04}.png"
     draws = uniform((VERSION, number), 4, HEIGHT, WIDTH)
     bell = draws[0] + draws[1] + draws[2] + draws[3] - 2
@@ -124,13 +124,13 @@ def _view(scene: Path, number: int, eye: np.ndarray, rotation: Map, walls: list[
 def _seen(
     photograph: UInt8[np.ndarray, "height width"], image_from: Map
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which pixels of a view show a wall, and what they would show of it."""
+    """Which pixels of a view show a wall, and the wall's grey values there."""
     wall_from = _inverse(image_from)
     x, y = np.arange(float(WIDTH)), np.arange(float(HEIGHT))
     u, v, w = (row[0] * x + (row[1] * y[:, None] + row[2]) for row in wall_from)
     height, width = photograph.shape
     seen = (w > 0) & (u >= 0) & (v >= 0) & (u <= (width - 1) * w) & (v <= (height - 1) * w)
-    blurred = smooth(photograph.astype(np.float32), 0.7)  # a pixel of a view is about two of these
+    blurred = smooth(photograph.astype(np.float32), 0.7)  # a view's pixel is about two pixels wide
     return seen, read(blurred, wall_from[None], x, y)[0].astype(np.float64)
 
 
@@ -138,19 +138,19 @@ def _project(regions: Frames, image_from: Map) -> Float64[np.ndarray, "n 4"]:
     """x, y, scale and angle of regions of a wall in a view."""
     x, y, depth = (row[0] * regions.x + row[1] * regions.y + row[2] for row in image_from)
     x, y = x / depth, y / depth
-    # The Jacobian: how x and y move with the two axes of the wall.
+    # The Jacobian of x and y along the two axes of the wall.
     (a, b), (c, d) = (
         [(row[i] - at * image_from[2, i]) / depth for i in (0, 1)]
         for row, at in zip(image_from[:2], (x, y), strict=True)
     )
     scale = regions.half / MAGNIFICATION * np.sqrt(np.abs(a * d - b * c))
     right, down = a * regions.cos + b * regions.sin, c * regions.cos + d * regions.sin
-    # Rounded, so that the last bit of arctan2, which differs between machines, has no say.
+    # Rounded, because the last bit of arctan2 differs between machines.
     return np.stack([x, y, scale, np.arctan2(down, right).round(4)], axis=1)
 
 
 def _inverse(m: Map) -> Map:
-    """By cofactors, in operations that IEEE 754 fixes."""
+    """The inverse by cofactors, in operations that IEEE 754 defines exactly."""
     rows = [np.cross(m[1], m[2]), np.cross(m[2], m[0]), np.cross(m[0], m[1])]
     return np.stack(rows, axis=1) / _sum(m[0] * rows[0])
 

@@ -1,14 +1,14 @@
-"""Scenes in the official layout: a folder of images, and what is known of them beside it.
+"""Opens scenes in the official layout: a folder of images, and files of known facts beside it.
 
-<scene>/images/             photographs, in folders of their own if one likes
-<scene>/keypoints/NAME.bin  official keypoints of each image; or else they are detected
-<scene>/database.db         COLMAP's, filled with the images and their cameras; if there is one
-<scene>/gt_dense_cameras/NAME.camera   known cameras; if there are any
-<scene>/points/NAME.bin     which 3-D point each official keypoint is (uint32, one column), in
-                            sets that are made here; or else nobody knows
+<scene>/images/             photographs, subfolders are allowed
+<scene>/keypoints/NAME.bin  official keypoints of each image; without them, keypoints are detected
+<scene>/database.db         COLMAP's database of the images and their cameras; optional
+<scene>/gt_dense_cameras/NAME.camera   known cameras; optional
+<scene>/points/NAME.bin     number of each official keypoint's 3-D point (uint32, one column); only
+                            in sets that are made here
 
-Of a published scene, keypoints and database may lie in the official archives of all scenes instead,
-unpacked beside it: `keypoints/<scene>/keypoints/`, `databases/<scene>/database.db`.
+Keypoints and database of a published scene may also lie beside it, in the unpacked official
+archives of all scenes: `keypoints/<scene>/keypoints/`, `databases/<scene>/database.db`.
 """
 
 import hashlib
@@ -47,10 +47,10 @@ PUBLISHED = {
     "roman": 2364,
     "cornell": 6514,
 }
-"""Images of the published scenes, by how the names of their folders begin."""
+"""Number of images of each published scene, by the beginning of its folder's name."""
 
 ARCHIVES = {keypoints.FOLDER: "keypoints", DATABASE: "databases"}
-"""Folders of the official archives, by what they hold of each scene."""
+"""The official archive's folder, by the part of a scene that it holds."""
 
 UNCHECKED = "the images and keypoints of ETH's scenes; only the numbers of images are known."
 
@@ -66,13 +66,13 @@ class Scene:
     names: tuple[str, ...]  # in order
     sha256: tuple[str, ...]  # of the image files
     frames: tuple[AffineFrames, ...]  # keypoints of each image
-    points: tuple[Int[np.ndarray, " _"], ...] | None  # which they are, where that is known
-    cameras: truth.Cameras | None  # where they are known
-    database: Path | None  # with images and cameras
+    points: tuple[Int[np.ndarray, " _"], ...] | None  # the 3-D point of each keypoint, if known
+    cameras: truth.Cameras | None  # known cameras, if there are any
+    database: Path | None  # has images and cameras
     evidence: str  # sha256 of the files of cameras
 
     def __len__(self) -> int:
-        """Images."""
+        """The number of images."""
         return len(self.names)
 
 
@@ -83,21 +83,21 @@ class Opened:
     name: str  # of the data set
     split: str  # names of the scenes, and where their keypoints come from
     scenes: tuple[Scene, ...]
-    unchecked: tuple[str, ...]  # as of the data set
+    unchecked: tuple[str, ...]  # like `Dataset.unchecked`
 
 
 def open_scenes(root: Path, split: str | None, source: str | None) -> Opened:
-    """Find the scenes of a folder, or the one that it is, and the keypoints of their images.
+    """The scenes in a folder, with the keypoints of their images.
 
     Args:
-        root: a folder of scene folders, or one of these.
-        split: names of scenes joined by "+"; where None all.
-        source: of the keypoints, one of SOURCES; where None, the official ones of a scene that has
-            them, and what SIFT detects elsewhere.
+        root: a folder of scene folders, or a scene folder.
+        split: names of scenes joined by "+"; None takes all.
+        source: of the keypoints, one of SOURCES; None takes official keypoints for scenes that
+            have them, and SIFT's for the others.
 
     Raises:
-        FileMissingError: if there is no scene, or it lacks what is wanted.
-        UnknownNameError: if a scene of the split is not there.
+        FileMissingError: if there is no scene, or a wanted file is missing.
+        UnknownNameError: if a scene of the split is missing.
         InputError: if a file of a scene is damaged, or known cameras do not fit the images.
     """
     if source not in (None, *SOURCES):
@@ -136,7 +136,7 @@ def _folders(root: Path) -> dict[str, Path]:
 
 
 def _part(folder: Path, part: str) -> Path:
-    """Where a part of a scene lies, or would lie."""
+    """The path of a part of a scene; the part may be missing."""
     own = folder / part
     scene = folder.absolute()
     key = _key(scene.name)
@@ -157,7 +157,7 @@ def _open(folder: Path, name: str, source: str) -> Scene:
     sha256 = parallel.each(lambda file: photographs.sha256(images / file), names)
     database = _part(folder, DATABASE)
     if database.is_file():
-        remedy = "give one of all images, or move it away"
+        remedy = "give a database of all images, or move this one away"
         colmap.must_list(database, names, remedy)
     frames = {
         OFFICIAL: lambda: keypoints.official(_part(folder, keypoints.FOLDER), names),
@@ -167,8 +167,8 @@ def _open(folder: Path, name: str, source: str) -> Scene:
     if not any(map(len, frames)):
         raise InputError(
             f"{folder}: none of its {len(names)} images has a keypoint ({source}), so there is"
-            " nothing to match and no score: look whether the images are all but black, or give"
-            " others"
+            " nothing to match and no score: check whether the images are nearly black, or give"
+            " other images"
         )
     for file, own, (height, width) in zip(names, frames, shapes, strict=True):
         must_lie_on(own, width, height, f"{folder}, keypoints ({source}) of {file}")
@@ -205,7 +205,7 @@ def _hash(files: Sequence[Path]) -> str:
 
 
 def _name(root: Path, scenes: Sequence[Scene], sources: Sequence[str]) -> str:
-    """The name that scores are kept under: "eth" only for official keypoints of official scenes."""
+    """The data set's name for records: "eth" only for official keypoints of official scenes."""
     made = root / MADE
     if made.is_file():
         return naming.granted(made, SAMPLE)[0]

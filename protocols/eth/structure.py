@@ -1,4 +1,4 @@
-"""Matches become a sparse model: COLMAP verifies them, maps, and counts."""
+"""Reconstructs a sparse model from matches: COLMAP verifies the matches, maps, and counts."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -19,10 +19,10 @@ Matched = Mapping[tuple[int, int], Matches]
 
 
 def reconstruct(scene: Scene, matched: Matched, seed: int) -> dict[str, float]:
-    """What is counted and measured of the largest model that COLMAP makes of some matches.
+    """Counts and measures of the largest model that COLMAP reconstructs from matches.
 
-    Where nothing can be put together, what would be measured on a model is left out. COLMAP works
-    on one thread, by its defaults and with this seed: so the same matches give the same bits.
+    If there is no model, its counts are 0 and its other measures are left out. COLMAP runs on one
+    thread, with its defaults and this seed: so the same matches give the same bits.
     """
     with tempfile.TemporaryDirectory(prefix="eth-") as folder:
         database = Path(folder) / "database.db"
@@ -36,7 +36,7 @@ def reconstruct(scene: Scene, matched: Matched, seed: int) -> dict[str, float]:
             two_view_geometry_options=verification,
         )
         with pycolmap.Database.open(database) as opened:
-            _, inliers = opened.read_two_view_geometry_num_inliers()  # 0 where a pair failed
+            _, inliers = opened.read_two_view_geometry_num_inliers()  # 0 for pairs that failed
             found = {
                 "inlier_pairs": float(np.count_nonzero(inliers)),
                 "inlier_matches": float(sum(inliers)),
@@ -58,7 +58,7 @@ def reconstruct(scene: Scene, matched: Matched, seed: int) -> dict[str, float]:
 
 
 def _fill(database: Path, scene: Scene, matched: Matched) -> None:
-    """Images, keypoints and matches; no descriptors: COLMAP would take them for SIFT's bytes."""
+    """Write images, keypoints and matches; COLMAP would read descriptors as SIFT's bytes."""
     if scene.database is not None:
         copy(scene.database, database)
     elif scene.cameras is not None:
@@ -82,10 +82,10 @@ def _fill(database: Path, scene: Scene, matched: Matched) -> None:
 
 
 def _add_known(database: Path, names: Sequence[str], known: truth.Cameras) -> None:
-    """Images with their intrinsics to start from; those that have the same share a camera.
+    """Write images with their known intrinsics; images with the same intrinsics share a camera.
 
-    COLMAP refines focal length and distortion, but never the principal point: in Strecha's images
-    that is 23 pixels from the middle, half a degree, which would hide all other errors of rotation.
+    COLMAP refines focal length and distortion, but never the principal point. In Strecha's images
+    it is 23 pixels from the middle: this half degree would hide all other errors of rotation.
     """
     ids: dict[bytes, int] = {}
     with pycolmap.Database.open(database) as opened:

@@ -1,8 +1,8 @@
-"""Cameras that are known, and how far those of a model are from them.
+"""Reads known cameras, and measures the errors of a model's cameras against them.
 
 A file of Strecha et al. (CVPR 2008) holds the 3 x 3 matrix K, three numbers of distortion, the
-rotation, the centre, and the size of the image. The rotation stored is that from the camera to the
-world: its columns are the camera's axes.
+rotation, the centre, and the size of the image. The rotation maps from the camera to the world: its
+columns are the camera's axes.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ from harness.files import folders, texts
 
 FOLDER = "gt_dense_cameras"
 NUMBERS = 9 + 3 + 9 + 3 + 2
-ORTHONORMAL = 1e-3  # by how much a product of rows may be off: files have six digits
-FARTHEST = 1e9  # metres from where they are counted; projections of maps reach 1e7
-LARGEST = 1e6  # side of an image, pixels
-LEAST = 3  # cameras that a similarity needs
-NEAR = 0.01  # of the cameras' spread: what is farther off has no say in how the model lies
-LINE = 1e-3  # of that, too: how far from one line the centres must be
+ORTHONORMAL = 1e-3  # largest error of R R' - I: files have six digits
+FARTHEST = 1e9  # largest coordinate of a centre in metres; map projections reach 1e7
+LARGEST = 1e6  # longest side of an image, pixels
+LEAST = 3  # cameras that determine a similarity
+NEAR = 0.01  # largest error of an inlier camera in the alignment / spread of the cameras
+LINE = 1e-3  # least spread of the centres across a line / spread along it
 
 Matrix = Float64[np.ndarray, "3 3"]
 Matrices = Float64[np.ndarray, "n 3 3"]
@@ -42,10 +42,10 @@ class Cameras:
 
 
 def read(folder: Path, names: Sequence[str]) -> Cameras:
-    """The cameras of some images.
+    """The known cameras of the images.
 
     Raises:
-        InputError: if a file is missing, or is none; names it.
+        InputError: if a file is missing or malformed; names the file.
     """
     found = [_read(file_of(folder, name)) for name in names]
     return Cameras(*(np.array(part) for part in zip(*found, strict=True)))
@@ -61,14 +61,14 @@ def errors(
 ) -> dict[str, float]:
     """`position_error_m` and `rotation_error_deg`: means over the registered images.
 
-    The model is laid on the known centres by the similarity of least squares, over the cameras that
-    RANSAC keeps; rotations have no say in it. Metres are the units of the known cameras. Nothing is
-    defined for fewer than three images, or for centres in one line.
+    The model is aligned to the known centres by a least-squares similarity over RANSAC's inliers;
+    rotations are not used for it. Metres are the units of the known cameras. The result is empty
+    for fewer than three images, and for centres on one line.
 
     Args:
-        model: what was reconstructed.
+        model: the reconstruction.
         names: of the images whose cameras are known.
-        known: these cameras.
+        known: the known cameras.
         seed: of RANSAC.
     """
     poses = {

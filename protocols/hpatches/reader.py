@@ -1,4 +1,4 @@
-"""HPatches strips as a Dataset: found, checked up front, read one strip at a time."""
+"""HPatches strips as a Dataset: all are checked first, then read one strip at a time."""
 
 import hashlib
 import logging
@@ -23,8 +23,8 @@ from protocols.official import official
 NOISES = ("easy", "hard", "tough")
 STRIPS = ("ref", *(f"{noise[0]}{k}" for noise in NOISES for k in range(1, 6)))
 OFFICIAL = official("hpatches")
-"""Facts of the official release: bounds of each strip's length, pixels of one, task files' git
-blobs, splits."""
+"""Facts of the official release: bounds of each strip's length, hashes of some pixels, git blobs of
+the task files, splits."""
 
 UNCHECKED = (
     "the pixels of HPatches' strips; only their size and number are known, and the pixels of"
@@ -32,22 +32,22 @@ UNCHECKED = (
 )
 
 SIDE = 65  # pixels of an official patch
-# Ours, the official layouts, and a folder of many data sets.
+# Our layout, the official layouts, and a folder of many data sets.
 FOLDERS = ("patches", "hpatches-release", "data/hpatches-release", "hpatches/patches")
-MADE = ("hpatches-sample", "hpatches-mini", "hpatches-built-NAME")  # that a dataset.json may give
+MADE = ("hpatches-sample", "hpatches-mini", "hpatches-built-NAME")  # names a dataset.json may give
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
 class HPatches:
-    """A split of a set in the official format: where each patch stands in its data set."""
+    """A split of a set in the official format, with the row of each patch in its data set."""
 
     dataset: Dataset
     test: tuple[str, ...]  # sequences that are scored, in the order of splits.json
-    train: tuple[str, ...]  # sequences that fit the whitening; () where the split has none
+    train: tuple[str, ...]  # sequences that fit the whitening; () if not asked for
     lengths: Mapping[str, int]  # patches in each strip of a sequence
-    offsets: Int[np.ndarray, "sequences 16"]  # row of the first patch of each strip; test, train
+    offsets: Int[np.ndarray, "sequences 16"]  # first row of each strip; test before train
     tasks: Path | None  # the user's folder of task files
 
     def rows(
@@ -57,7 +57,7 @@ class HPatches:
         index: Int[np.ndarray, "..."],
         noise: str,
     ) -> Int[np.ndarray, "..."]:
-        """Rows of patches given as in a task file: kind 0 is ref, k in 1..5 the k-th image."""
+        """Rows of patches that are given as in a task file: kind 0 is ref, k in 1..5 is strip k."""
         first = 5 * NOISES.index(noise) + 1
         starts = self.offsets[:, [0, *range(first, first + 5)]]
         return starts.ravel()[6 * sequence + kind] + index
@@ -81,11 +81,11 @@ def open_set(
 ) -> HPatches:
     """Find and check a set; no patch is decoded. `training` adds the split's training part.
 
-    Opened again with the same strips, it has the same blocks, and the strips are not read again.
+    If the same strips are opened again, they are not read again, and the blocks are the same.
 
     Raises:
         FileMissingError: if a sequence or a strip is missing.
-        InputError: if a file is damaged, or strips don't fit each other.
+        InputError: if a file is damaged, or strips of a sequence disagree.
         UnknownNameError: if the split is not in the user's splits.json.
     """
     patches = _patches(root)
@@ -119,7 +119,7 @@ def open_set(
 
 
 def holds_sequences(root: Path) -> bool:
-    """Whether there are sequences in a folder, or parts of some."""
+    """Whether a folder has sequences, or parts of sequences."""
     patches = _inner(root)
     if not patches.is_dir():
         return False
@@ -128,7 +128,7 @@ def holds_sequences(root: Path) -> bool:
 
 
 def open_training(root: Path) -> Dataset:
-    """All patches of the training sequences of the default split, of all strips.
+    """All patches, of all strips, of the training sequences of the default split.
 
     Raises:
         FileMissingError: if a sequence or a strip is missing.
@@ -163,7 +163,7 @@ def _inner(root: Path) -> Path:
 
 
 def _patches(root: Path) -> Path:
-    """The folder of sequences."""
+    """The folder of sequences, below `root` or `root` itself."""
     if not root.is_dir():
         raise FileMissingError(f"{root} is not a folder: --data takes the folder of HPatches")
     patches = _inner(root)
@@ -176,7 +176,7 @@ def _patches(root: Path) -> Path:
 
 
 def _present(patches: Path, split: str, asked: Split, *, allow_partial: bool) -> Split:
-    """The sequences of a split that are there: all, unless the user allows less."""
+    """The sequences of a split that exist; all must exist unless the user allows a part."""
     sequences = asked.test + asked.train
     missing = [name for name in sequences if not folders.at(patches, name).is_dir()]
     if not missing:
@@ -190,7 +190,7 @@ def _present(patches: Path, split: str, asked: Split, *, allow_partial: bool) ->
     if not allow_partial:
         raise FileMissingError(
             f"{message}: complete it, choose another --split, or give --allow-partial"
-            " to see scores that no table will take"
+            " to see scores that appear in no table"
         )
     left = Split(*(tuple(s for s in part if s not in missing) for part in asked))
     for kind, before, after in zip(Split._fields, asked, left, strict=True):
@@ -198,13 +198,13 @@ def _present(patches: Path, split: str, asked: Split, *, allow_partial: bool) ->
             raise FileMissingError(
                 f"{message}: no {kind} sequence is left; complete it, or choose another --split"
             )
-    log.warning("%s: scores are partial and enter no table", message)
+    log.warning("%s: scores are partial and appear in no table", message)
     return left
 
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """Strips that were checked, and where each patch stands in them."""
+    """Checked strips, and the rows of their patches."""
 
     blocks: tuple[Block, ...]
     point: Rows
@@ -215,22 +215,22 @@ class _Table:
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
-    """Size and time of a file; where either is another, it was written to."""
+    """Size and time of a file; if either changes, the file was written."""
     try:
         known = file.stat()
-    except OSError:  # the check will name it
+    except OSError:  # the check will report it
         return None
     return known.st_size, known.st_mtime_ns
 
 
-@lru_cache(maxsize=4)  # the three tasks of one command share what `stamps` say is unchanged
+@lru_cache(maxsize=4)  # the three tasks of one command share strips; `stamps` detect changes
 def _checked(
     wanted: tuple[tuple[Path, ...], ...], stamps: tuple[tuple[int, int] | None, ...]
 ) -> _Table:
-    """The strips of each sequence, checked one by one and against each other."""
+    """The strips of each sequence, each checked, and checked against each other."""
     every = [file for own in wanted for file in own]
     log.info("checking %d strips of %s", len(every), every[0].parent.parent)
-    with ThreadPoolExecutor() as pool:  # reading and hashing let other threads run
+    with ThreadPoolExecutor() as pool:  # reading and hashing release the GIL
         checked = dict(zip(every, pool.map(strips.check, every), strict=True))
     example = {strip.width: file for file, strip in checked.items()}
     if len(example) > 1:
@@ -267,15 +267,15 @@ def _checked(
 
 @dataclass(frozen=True)
 class _Identity:
-    """What set this is."""
+    """The identity of a data set."""
 
-    name: str  # that scores are kept under
-    origins: Mapping[str, str]  # of sequences, where they are known
+    name: str  # the data set's name for records
+    origins: Mapping[str, str]  # of sequences, if known
     unchecked: tuple[str, ...] = ()
 
 
 def _identified(root: Path, patches: Path, split: str, asked: Split, table: _Table) -> _Identity:
-    """Find out what set this is: "hpatches" only if no known fact of the official one is missed."""
+    """The identity of a set; it is "hpatches" only if all known facts of the official set hold."""
     for file in (root / "dataset.json", patches / "dataset.json"):
         if file.is_file():
             name, about = granted(file, *MADE)
@@ -288,7 +288,7 @@ def _identified(root: Path, patches: Path, split: str, asked: Split, table: _Tab
 
 
 def _faults(patches: Path, split: str, asked: Split, table: _Table) -> Iterator[str]:
-    """How a set with official names differs from the official one, as far as that is known."""
+    """Yields the known differences of a set with official names from the official set."""
     if table.width != SIDE:
         yield f"patches are {table.width} pixels wide, not {SIDE}"
     for part, sequences in asked._asdict().items():
@@ -301,7 +301,7 @@ def _faults(patches: Path, split: str, asked: Split, table: _Table) -> Iterator[
             wanted = low if low == high else f"{low} to {high}"
             yield f"{sequence} has {n} patches, not {wanted}"
     for name, known in OFFICIAL["pixels_sha256"].items():
-        file = patches / f"{name}.png"  # looked at wherever it is there: most splits lack it
+        file = patches / f"{name}.png"  # checked if it exists, also outside the split
         if file.is_file():
             strip = strips.check(file)
             if hashlib.sha256(strips.read(strip).tobytes()).hexdigest() != known:
@@ -309,17 +309,17 @@ def _faults(patches: Path, split: str, asked: Split, table: _Table) -> Iterator[
 
 
 def _origins(made: object, file: Path) -> Mapping[str, str]:
-    """Where the sequences of a set that was made here come from, as far as its builder knew."""
+    """The origins of the sequences of a set that was built here, as its builder wrote them."""
     if not isinstance(made, dict) or not all(isinstance(facts, dict) for facts in made.values()):
         raise InputError(
-            f"{file}: its sequences are {made!r:.60}; the builder wrote facts by the name of each:"
-            " mend it, or move it away to name the set by its folder"
+            f"{file}: its sequences are {made!r:.60}; facts by the name of each sequence are"
+            " wanted: correct the file, or move it away to name the set by its folder"
         )
     return {name: str(facts["origin"]) for name, facts in made.items() if "origin" in facts}
 
 
 def _sources(known: _Identity, test: tuple[str, ...]) -> frozenset[str]:
-    """Where the tested patches come from; no sequence of the sample has an official name."""
+    """All names of the tested patches' data; no sequence of the sample has an official name."""
     own = {f"{known.name}/{sequence}" for sequence in test}
     official = {f"hpatches/{sequence}" for sequence in test if sequence in OFFICIAL["lengths"]}
     names = data_names.known()

@@ -1,11 +1,10 @@
-"""The set `hpatches-sample`: small, in the format of HPatches, made from photographs at hand.
+"""The data set `hpatches-sample`: small, in HPatches' format, made from scikit-image's photographs.
 
-scikit-image ships the photographs. Views and lights are computed, so every correspondence is known
-exactly. It is for trying things out and for tests of the whole; its scores are not those of
-HPatches and enter no table beside them.
+Views and lights are computed, so every correspondence is known exactly. The set is for first trials
+and for end-to-end tests; its scores are not those of HPatches and appear in no table with them.
 
-Scores are compared between machines, so the set has the same bytes on each: nothing here or in
-`frames`, `detect`, `sampling` and `png` uses an operation whose result IEEE 754 leaves open.
+Scores are compared between machines, so the set has the same bytes on every machine: this file,
+`frames`, `detect`, `sampling` and `png` use only operations that IEEE 754 defines exactly.
 """
 
 import zlib
@@ -26,9 +25,9 @@ from protocols.samples import kept, photograph
 
 VERSION = 1  # raised with SHA256
 SHA256 = "b5af7f8a7374c30a5400be10a890523f71e9a9ea77ba680b9ba3753aeae5745b"
-"""Of the whole set; see `cache.fingerprint`."""
+"""Hash of the whole set; see `cache.fingerprint`."""
 
-PATCHES = 100  # in a strip, at most
+PATCHES = 100  # most patches in a strip
 SEQUENCES = {
     "i_brick": "brick.png",
     "i_camera": "camera.png",
@@ -46,15 +45,15 @@ TRAIN = ("i_grass", "v_chelsea")
 
 @dataclass(frozen=True)
 class Light:
-    """What happens to the grey values of one image, in this order."""
+    """Changes of the grey values of one image, in this order."""
 
     blur: float = 0.0  # pixels
-    tone: float = 1.0  # of v / (v + tone (1 - v)), v in [0, 1]: below 1 is brighter
+    tone: float = 1.0  # of the curve v / (v + tone (1 - v)), v in [0, 1]: below 1 is brighter
     gain: float = 1.0  # in the upper left corner
     right: float = 0.0  # added to the gain at the right border
     down: float = 0.0  # added to the gain at the lower border
     offset: float = 0.0  # grey values
-    noise: float = 2.0  # grey values; the standard deviation is 0.58 of it
+    noise: float = 2.0  # grey values; the standard deviation is 0.58 times this
 
 
 LIGHTS = (
@@ -65,9 +64,9 @@ LIGHTS = (
     Light(blur=0.8, tone=3.0, gain=0.9, right=-0.5, offset=30, noise=8),
 )
 
-# What images 2 to 6 see: the corners of the quadrilateral of the photograph, as parts of its width
-# and height, that stands in the upper left, upper right, lower right and lower left corner; and
-# the size of the image, as parts of the photograph's.
+# Views of images 2 to 6. First the places in the photograph that the upper left, upper right, lower
+# right and lower left corner of the image show, as fractions of the photograph's width and height;
+# then the width and height of the image, as fractions of the photograph's.
 Corner = tuple[float, float]
 VIEWS: tuple[tuple[tuple[Corner, Corner, Corner, Corner], float, float], ...] = (
     (((0.08, 0.05), (0.96, 0.10), (0.92, 0.96), (0.03, 0.92)), 0.90, 0.90),
@@ -81,10 +80,10 @@ VIEWS: tuple[tuple[tuple[Corner, Corner, Corner, Corner], float, float], ...] = 
 def sample() -> Path:
     """The folder of the set; it is made on first use, in some seconds, and kept in the cache.
 
-    Where its files are not as they were made, it is made again.
+    If its files have changed, it is made again.
 
     Raises:
-        RuntimeError: if this machine makes another set than it should.
+        ComputeError: if the set made on this machine has another hash.
     """
     return kept("hpatches-sample", VERSION, make, SHA256)
 
@@ -113,7 +112,7 @@ def make(folder: Path) -> None:
 def sequence(
     name: str, photograph: UInt8[np.ndarray, "height width"]
 ) -> tuple[list[UInt8[np.ndarray, "_ _"]], list[Homography]]:
-    """Six images and the maps to them from the first, which is the photograph."""
+    """Six images, and the maps from the first image, the photograph, to each."""
     first = photograph.astype(np.float32)
     images, from_first = [photograph], [np.eye(3)]
     for k in range(len(LIGHTS)):
@@ -134,12 +133,12 @@ def _view(
     width: float,
     height: float,
 ) -> tuple[Float32[np.ndarray, "rows columns"], Homography]:
-    """What a camera sees of the photograph, and the map from its pixels to the photograph's."""
+    """A camera's view of the photograph, and the map from the view's pixels to the photograph's."""
     tall, wide = photograph.shape
     rows, columns = round(height * tall), round(width * wide)
     quad = _from_unit_square([(x * (wide - 1), y * (tall - 1)) for x, y in corners])
     back = quad / np.array([columns - 1.0, rows - 1.0, 1.0])
-    # Pixels of a view lie 1 to 2 of the photograph's apart: unblurred, fine texture would alias.
+    # A view's pixels lie 1 to 2 of the photograph's apart: without blur, fine texture would alias.
     blurred = smooth(photograph, 0.5)
     seen = read(blurred, back[None], np.arange(columns) * 1.0, np.arange(rows) * 1.0)
     return seen[0], back
@@ -162,7 +161,7 @@ def _from_unit_square(corners: list[Corner]) -> Homography:
 
 
 def _inverse(h: Homography) -> Homography:
-    """The inverse up to a positive factor: the adjugate, which needs no linear algebra library."""
+    """The inverse up to a positive factor: the adjugate, without a linear algebra library."""
     (a, b, c), (d, e, f), (g, i, j) = h.tolist()
     rows = [
         [e * j - f * i, c * i - b * j, b * f - c * e],

@@ -1,4 +1,4 @@
-"""The splits of a set: which sequences are scored, and which may fit the whitening."""
+"""The splits of a data set: sequences that are scored, and sequences that fit the whitening."""
 
 import re
 from collections import Counter
@@ -11,23 +11,23 @@ from harness.files import folders, texts
 from harness.registry import unknown
 
 FILE = "splits.json"
-NAME = re.compile(r"(?!\.{1,2}$)[\w.+-]+")  # of a split or a sequence: both become parts of paths
+NAME = re.compile(r"(?!\.{1,2}$)[\w.+-]+")  # split and sequence names: both are parts of paths
 
 
 class Split(NamedTuple):
     """Names of sequences, in the order of splits.json."""
 
-    test: tuple[str, ...]  # are scored
-    train: tuple[str, ...]  # fit the whitening; () where the split has none
+    test: tuple[str, ...]  # sequences that are scored
+    train: tuple[str, ...]  # sequences that fit the whitening; () if the split has none
 
 
 def choose(name: str | None, patches: Path, folders: Sequence[Path]) -> tuple[str, Split]:
-    """The split of this name; where none is asked for: "a", else the only one, else "full".
+    """The split of this name; None takes split "a", else the only split, else "full".
 
-    Without a splits.json in any of the folders, whatever sequences are there are split "full".
+    If none of the folders has a splits.json, all existing sequences form the split "full".
 
     Raises:
-        UnknownNameError: if there is no such split, or several to choose from.
+        UnknownNameError: if there is no such split, or no name was given and there are several.
         InputError: if splits.json is malformed.
         FileMissingError: if there is neither a splits.json nor a sequence.
     """
@@ -78,7 +78,7 @@ def _read(file: Path) -> dict[str, Split]:
 
 def _names(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise InputTypeError(f"{value!r:.40} is no list of names")
+        raise InputTypeError(f"{value!r:.40} is not a list of names")
     return tuple(map(folders.same_form, value))
 
 

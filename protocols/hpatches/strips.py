@@ -1,4 +1,4 @@
-"""One strip on disk: its bytes are checked up front, its pixels decoded when they are wanted."""
+"""Reads a strip from disk: its bytes are checked first, its pixels are decoded on demand."""
 
 import hashlib
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from harness.types import Patches
 from protocols.imaging.grey import must_fit
 from protocols.imaging.headers import DamagedError, png
 
-HIGHEST = 1_000_000  # pixels: libpng, by which OpenCV reads, refuses higher images
+HIGHEST = 1_000_000  # pixels: OpenCV reads with libpng, which refuses higher images
 
 
 @dataclass(frozen=True)
 class Strip:
-    """What is known of a strip that was checked."""
+    """The facts of a checked strip."""
 
     file: Path
     width: int  # of a patch, in pixels
@@ -26,11 +26,11 @@ class Strip:
 
 
 def check(file: Path) -> Strip:
-    """Read one strip's bytes: every chunk's checksum, grey pixels, a height of whole patches.
+    """The facts of a strip, after a check of checksums, grey pixels and a height of whole patches.
 
     Raises:
-        FileMissingError: if there is none.
-        InputError: if it is damaged, or no column of grey patches; names the file.
+        FileMissingError: if the file is missing.
+        InputError: if it is damaged, or not a column of grey patches; names the file.
     """
     try:
         data = file.read_bytes()
@@ -47,8 +47,8 @@ def check(file: Path) -> Strip:
         )
     if height > HIGHEST:
         raise InputError(
-            f"{file} is {height} pixels high, and OpenCV reads none above {HIGHEST}: divide the"
-            f" sequence into some of at most {HIGHEST // width} patches"
+            f"{file} is {height} pixels high, and OpenCV reads at most {HIGHEST}: divide the"
+            f" sequence into sequences of at most {HIGHEST // width} patches"
         )
     must_fit(width, height, file)
     return Strip(file, width, height // width, hashlib.sha256(data).hexdigest())
@@ -58,12 +58,12 @@ def read(strip: Strip) -> Patches:
     """The patches of a strip.
 
     Raises:
-        InputError: if the file is another than the one that was checked, or can't be decoded.
+        InputError: if the file changed since it was checked, or can't be decoded.
     """
     data = strip.file.read_bytes()
     if hashlib.sha256(data).hexdigest() != strip.sha256:
         raise InputError(f"{strip.file} changed since it was checked: start again")
-    how = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_IGNORE_ORIENTATION  # as stored: it is grey
+    how = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_IGNORE_ORIENTATION  # the pixels as stored
     image = cv2.imdecode(np.frombuffer(data, np.uint8), how)
     if image is None or image.shape != (strip.patches * strip.width, strip.width):
         raise InputError(
@@ -73,7 +73,7 @@ def read(strip: Strip) -> Patches:
 
 
 def _size(file: Path, data: bytes) -> tuple[int, int]:
-    """Width and height of a whole PNG of 8-bit grey."""
+    """Width and height of an intact PNG of 8-bit grey."""
     try:
         found = png(data)
     except DamagedError as error:
@@ -81,7 +81,7 @@ def _size(file: Path, data: bytes) -> tuple[int, int]:
     if (found.bits, found.colour, found.interlace) != (8, 0, 0):
         raise InputError(
             f"{file} has {found.bits} bits a sample, colour type {found.colour} and interlace"
-            f" {found.interlace}: strips have 8 bits, colour type 0 (grey) and no interlace, and"
-            " none is converted here"
+            f" {found.interlace}: strips must have 8 bits, colour type 0 (grey) and no interlace;"
+            " they are not converted"
         )
     return found.width, found.height

@@ -1,8 +1,9 @@
-"""The task files of HPatches: the user's own, or made by the official recipe where missing.
+"""The task files of HPatches: the user's files or, if there are none, made by the official recipe.
 
-Made files are not the official ones: with the known numbers of patches, no made verification file
-has the git blob of its official twin, since a few numbers were off by one when those were made. So
-a split with made files is called "...@generated-tasks", and shares no table with official scores.
+
+Made files differ from the official ones: a few numbers of patches were off by one when those were
+made, so with the known numbers no made verification file has the git blob of its official twin. So
+a split with made files is named "...@generated-tasks", and shares no table with official scores.
 """
 
 import csv
@@ -27,10 +28,10 @@ from protocols.naming import remarked
 
 VERIFICATION = tuple(f"verif_{k}_split-{{}}.csv" for k in ("pos", "neg_intra", "neg_inter"))
 RETRIEVAL = ("retr_queries_split-{}.csv", "retr_distractors_split-{}.csv")
-PAIRS, QUERIES, DISTRACTORS = 1_000_000, 10_000, 20_000  # what the official files hold
-FLAT = 10  # a reference patch whose grey values deviate less never enters retrieval
+PAIRS, QUERIES, DISTRACTORS = 1_000_000, 10_000, 20_000  # rows of the official files
+FLAT = 10  # reference patches with a standard deviation up to this are not used in retrieval
 SEED = 42
-VERSION = 1  # raised whenever the recipe could draw others
+VERSION = 1  # raised whenever the recipe could draw other rows
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ Writer = Callable[[HPatches, Sequence[Path]], None]
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs of patches to verify; sequences are numbered as in the split's test list."""
+    """Pairs of patches to verify; a sequence's number is its index in the split's test list."""
 
     s1: Column
     t1: Column
@@ -50,16 +51,16 @@ class Pairs:
     idx2: Column
 
     def take(self, rows: Column) -> "Pairs":
-        """These pairs, in this order."""
+        """The pairs at these rows, in this order."""
         return Pairs(*(getattr(self, column.name)[rows] for column in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
 class Verification:
-    """The three files of the verification task; their rows belong together.
+    """The three files of the verification task; row i of each has the same first patch.
 
-    Rows are sorted by the sequence of the first patch, so that what is read together stands
-    together; `place` is where a row stands in its file.
+    Rows are sorted by the first patch's sequence, so that patches of a sequence are read together.
+    `place` is the index of a row in its file.
     """
 
     positive: Pairs
@@ -70,13 +71,13 @@ class Verification:
 
 @dataclass(frozen=True, eq=False)
 class Patchlist:
-    """Reference patches, of the test sequence s, at place idx."""
+    """Reference patches: number s of the test sequence, and index idx in its strip."""
 
     s: Column
     idx: Column
 
     def take(self, rows: Column) -> "Patchlist":
-        """These patches, in this order."""
+        """The patches at these rows, in this order."""
         return Patchlist(self.s[rows], self.idx[rows])
 
 
@@ -92,46 +93,46 @@ Table = TypeVar("Table", Pairs, Patchlist)
 
 
 def verification(opened: HPatches) -> tuple[Verification, Dataset]:
-    """The verification task, and the data set named after where its task files come from."""
+    """The verification task, and its data set, whose name tells the origin of the task files."""
     files, dataset = _files(opened, VERIFICATION, _write_verification)
     tables = [_read(file, opened, Pairs) for file in files]
     for column in ("s1", "t1", "idx1"):
         own = getattr(tables[0], column)
         if not all(np.array_equal(own, getattr(other, column)) for other in tables[1:]):
             raise InputError(
-                f"{_all(files)} differ in {column}: in one row all name the"
-                " same first patch; take the three files of one split from one source"
+                f"{_all(files)} differ in {column}: each row must have the"
+                " same first patch in all three; take the files of one split from one source"
             )
     there = np.all([(table.s1 >= 0) & (table.s2 >= 0) for table in tables], axis=0)
-    rows = np.flatnonzero(there)  # the same of all three, since they belong together
+    rows = np.flatnonzero(there)  # the same rows of all three files
     if not rows.size:
-        raise InputError(f"{_all(files)} hold no pair of the sequences there are")
+        raise InputError(f"{_all(files)} hold no pair of the sequences that exist")
     return sorted_by_sequence(*(table.take(rows) for table in tables)), dataset
 
 
 def sorted_by_sequence(positive: Pairs, intra: Pairs, inter: Pairs) -> Verification:
-    """The task of three tables in the order of their files."""
+    """The verification task from three tables whose rows are in the files' order."""
     place = np.argsort(positive.s1, kind="stable")
     return Verification(positive.take(place), intra.take(place), inter.take(place), place)
 
 
 def retrieval(opened: HPatches) -> tuple[Retrieval, Dataset]:
-    """The retrieval task, and the data set named after where its task files come from."""
+    """The retrieval task, and its data set, whose name tells the origin of the task files."""
     files, dataset = _files(opened, RETRIEVAL, _write_retrieval)
     tables = [_read(file, opened, Patchlist) for file in files]
     queries, distractors = (table.take(np.flatnonzero(table.s >= 0)) for table in tables)
     if not queries.s.size or not distractors.s.size:
-        raise InputError(f"{_all(files)} hold no query or no distractor of the sequences there are")
-    if len(opened.test) == 1:  # each query's own sequence is left out of its pool
+        raise InputError(f"{_all(files)} hold no query or no distractor of the existing sequences")
+    if len(opened.test) == 1:  # a query's pool does not include its own sequence
         raise InputError(
-            f"retrieval has no distractor where {opened.test[0]} is the only sequence: evaluate"
-            " verification and matching alone, or take more sequences"
+            f"retrieval has no distractor, since {opened.test[0]} is the only sequence: evaluate"
+            " only verification and matching, or take more sequences"
         )
     return Retrieval(queries, distractors), dataset
 
 
 def make(folder: Path) -> None:
-    """Write the task files of every split of a set that has none, by the official recipe."""
+    """Write the task files of all splits of a set, by the official recipe."""
     for split in texts.read_json(folder / "tasks" / "splits.json"):
         opened = open_set(folder, split)
         for names, write in ((VERIFICATION, _write_verification), (RETRIEVAL, _write_retrieval)):
@@ -139,13 +140,13 @@ def make(folder: Path) -> None:
 
 
 def matching(opened: HPatches) -> tuple[None, Dataset]:
-    """The data set of the matching task: it has no file but the split itself."""
+    """The data set of the matching task, which has no task file besides the split."""
     truth = hashlib.sha256("\n".join(opened.test).encode()).hexdigest()
     return None, replace(opened.dataset, truth=truth)
 
 
 def _files(opened: HPatches, names: Sequence[str], write: Writer) -> tuple[list[Path], Dataset]:
-    """The task files of a split; the data set with their hash, and a remark if it is needed."""
+    """The task files of a split; the data set with their hash, and a remark if one is needed."""
     dataset = opened.dataset
     wanted = [name.format(dataset.split) for name in names]
     own = {name: opened.tasks / name for name in wanted if opened.tasks}
@@ -153,8 +154,8 @@ def _files(opened: HPatches, names: Sequence[str], write: Writer) -> tuple[list[
     if there and there != set(wanted):
         raise FileMissingError(
             f"{opened.tasks} has {', '.join(sorted(there))} but lacks"
-            f" {', '.join(sorted(set(wanted) - there))}: their rows belong together, so add what"
-            " is missing, or move them away to have all made by the official recipe"
+            f" {', '.join(sorted(set(wanted) - there))}: their rows belong together, so add the"
+            " missing files, or move the others away: then all are made by the official recipe"
         )
     files = [own[name] for name in wanted] if there else _generated(opened, wanted, write)
     contents = [file.read_bytes() for file in files]
@@ -180,12 +181,12 @@ def _git_blob(content: bytes) -> str:
 
 
 def _read(file: Path, opened: HPatches, form: type[Table]) -> Table:
-    """One task file as numbers; a sequence that may be missing, and is, has the number -1."""
+    """One task file as numbers; a missing sequence, if that is allowed, has the number -1."""
     columns = [column.name for column in fields(form)]
     sequences = [column for column in columns if column[0] == "s"]
     types = {column: "category" if column in sequences else "int32" for column in columns}
     try:
-        with np.errstate(invalid="ignore"):  # pandas refuses what it could not cast
+        with np.errstate(invalid="ignore"):  # pandas raises an error for a failed cast
             table = pd.read_csv(StringIO(texts.read_table(file)), dtype=types)
     except (ValueError, OverflowError, OSError) as error:
         raise InputError(f"{file} can't be read as a task file: {one_line(error)}") from error
@@ -225,7 +226,7 @@ def _line(bad: "pd.Series[bool]") -> int:
 
 
 def _generated(opened: HPatches, names: Sequence[str], write: Writer) -> list[Path]:
-    """Task files by the official recipe, made once for these contents and kept in the cache."""
+    """Task files by the official recipe, made once for this data set and kept in the cache."""
 
     def make(folder: Path) -> None:
         log.info(
@@ -242,19 +243,19 @@ def _generated(opened: HPatches, names: Sequence[str], write: Writer) -> list[Pa
 
 
 def _write_verification(opened: HPatches, files: Sequence[Path]) -> None:
-    """Draw in the official order: sequences, indices, types, then the other sequence and index."""
+    """Write the verification files; the order of the draws is the official one."""
     lonely = [sequence for sequence in opened.test if opened.lengths[sequence] < 2]
     if lonely:
         raise InputError(
-            f"{opened.dataset.name} has one patch of {', '.join(lonely)}: verification compares two"
-            " of a sequence; take it out of the test list"
+            f"{opened.dataset.name} has only one patch of {', '.join(lonely)}: verification"
+            " compares two patches of a sequence; take it out of the test list"
         )
-    random = np.random.RandomState(SEED)  # legacy: the official files come from it
+    random = np.random.RandomState(SEED)  # the legacy generator, as for the official files
     test = np.array(opened.test)
     pairs = min(PAIRS, 50 * sum(opened.lengths[s] for s in opened.test))
     s = random.choice(test, pairs)
     idx = _first_two(random, [opened.lengths[k] for k in s])
-    t = _first_two(random, [5] * pairs)  # the fifth image never occurs
+    t = _first_two(random, [5] * pairs)  # 0 to 4, so strip 5 never occurs
     other = random.choice(test, pairs)
     other_idx = np.array([random.randint(opened.lengths[k]) for k in other])
     second = {"pos": (s, idx[:, 0]), "neg_intra": (s, idx[:, 1]), "neg_inter": (other, other_idx)}
@@ -265,7 +266,7 @@ def _write_verification(opened: HPatches, files: Sequence[Path]) -> None:
 
 
 def _first_two(random: np.random.RandomState, lengths: Sequence[int]) -> Int[np.ndarray, "n 2"]:
-    """The first two of a permutation of each length; copied, since a slice keeps all of it."""
+    """The first two items of a permutation of each length, copied: a slice would keep it all."""
     out = np.empty((len(lengths), 2), np.int64)
     for row, length in zip(out, lengths, strict=True):
         row[:] = random.permutation(length)[:2]
@@ -273,7 +274,7 @@ def _first_two(random: np.random.RandomState, lengths: Sequence[int]) -> Int[np.
 
 
 def _write_retrieval(opened: HPatches, files: Sequence[Path]) -> None:
-    """Draw queries, then distractors; drop flat patches, repetitions, queries as distractors."""
+    """Write the retrieval files: queries, then distractors, without flat or repeated patches."""
     random = np.random.RandomState(SEED)
     test = np.array(opened.test)
     patches = sum(opened.lengths[s] for s in opened.test)
@@ -292,14 +293,14 @@ def _write_retrieval(opened: HPatches, files: Sequence[Path]) -> None:
     if not kept or not rest:
         raise InputError(
             f"{opened.dataset.name} has too few structured reference patches for retrieval:"
-            f" {len(kept)} queries and {len(rest)} distractors came out of {patches}"
+            f" {len(kept)} queries and {len(rest)} distractors were drawn from {patches} patches"
         )
     for file, rows in zip(files, (kept, rest), strict=True):
         _write(file, {"s": [s for s, _ in rows], "idx": [i for _, i in rows]})
 
 
 def _structured(opened: HPatches) -> dict[str, np.ndarray]:
-    """Which reference patches deviate by more than FLAT; in whole numbers, the same everywhere."""
+    """Which reference patches deviate by more than FLAT; integers give the same on any machine."""
     blocks = {block.name: block for block in opened.dataset.blocks}
     found = {}
     for sequence in opened.test:

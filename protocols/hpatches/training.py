@@ -1,4 +1,4 @@
-"""HPatches sequences to train on."""
+"""HPatches sequences as training data."""
 
 from pathlib import Path
 
@@ -7,12 +7,12 @@ from protocols.hpatches.reader import holds_sequences, open_training
 
 
 def training_set(data: Path) -> Dataset | None:
-    """All strips of the sequences that the default split trains on; None if there is no sequence.
+    """All strips of the default split's training sequences; None if the folder has no sequence.
 
-    The image of a patch is its strip: patches of one point are of as many images.
+    Each strip counts as an image, so that all patches of a point have different images.
 
     Raises:
-        FileNotFoundError: if a sequence or a strip is missing.
-        ValueError: if a file is damaged, or the split has no training part.
+        FileMissingError: if a sequence or a strip is missing.
+        InputError: if a file is damaged, or the split has no training part.
     """
     return open_training(data) if holds_sequences(data) else None

@@ -1,4 +1,4 @@
-"""The "+" of HPatches tables: PCA whitening with power law, as the official Python code has it."""
+"""PCA whitening with power law, the "+" of HPatches' tables, as in the official Python code."""
 
 import numpy as np
 from jaxtyping import Float
@@ -8,15 +8,14 @@ from harness.distances import L2
 from harness.errors import InputError
 from protocols.hpatches.reader import HPatches
 
-KEPT = 0.6  # directions below this quantile of variance are whitened as if they were on it
+KEPT = 0.6  # variances below this quantile are raised to it before whitening
 
 
 def whiten(descriptions: Descriptions, opened: HPatches) -> Descriptions:
-    """Vectors turned by ZCA fitted on the training part, signed square root, unit length.
+    """Vectors after ZCA fitted on the training part, signed square root, and unit length.
 
-    In float64 from the first step to the distances, as the official code. Each strip is centred by
-    its own mean, as there, not by that of the training part. A vector that comes out as zero stays
-    zero.
+    As in the official code, all steps and the distances are float64, and each strip is centred by
+    its own mean, not by the training part's. A vector that becomes zero stays zero.
 
     Raises:
         InputError: if the vectors are not compared by L2.

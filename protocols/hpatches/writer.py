@@ -22,22 +22,22 @@ Grey = UInt8[np.ndarray, "height width"]
 
 @dataclass(frozen=True)
 class Tally:
-    """What became of the regions detected in one sequence; the counts add up to `detected`."""
+    """Counts of one sequence's regions, by what happened to them; they add up to `detected`."""
 
     sequence: str
     detected: int
-    outside: tuple[int, ...]  # of image 1, 2, ...: counted at the first that does not show it
-    overlapping: int  # more than half with a stronger one
-    over_cap: int  # weaker than as many as were asked for
+    outside: tuple[int, ...]  # by image 1, 2, ...: counted at the first image that lacks it
+    overlapping: int  # more than half, with a stronger region
+    over_cap: int  # beyond the largest number of regions
     kept: int
 
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """The regions kept of one sequence, in image 1, and their jitter in each other image."""
+    """The kept regions of one sequence, in image 1, and their jitters in the other images."""
 
     frames: Frames
-    jitters: Mapping[str, Maps]  # by the name of the strip, "e1" for image 2
+    jitters: Mapping[str, Maps]  # by strip; "e1" is of image 2
 
 
 def select(
@@ -49,10 +49,10 @@ def select(
     seed: int,
     most: int,
 ) -> tuple[Regions, Tally]:
-    """Choose the regions of a sequence: visible everywhere, apart from each other, the strongest.
+    """The strongest regions of a sequence that are visible in all images and don't overlap much.
 
     Raises:
-        InputError: if fewer than two are left.
+        InputError: if fewer than two regions are left.
     """
     found = detect(first)
     draws = frames.uniform(
@@ -86,7 +86,7 @@ def select(
     )
     if len(kept) < 2:
         raise InputError(
-            f"{name} is left with {len(kept)} of {len(found)} regions, {sum(outside)} of which are"
+            f"{name} is left with {len(kept)} of {len(found)} regions; {sum(outside)} regions are"
             " not visible in all images: check its homographies, or take it out"
         )
     return Regions(found.take(kept), {strip: maps[kept] for strip, maps in jitters.items()}), tally
@@ -100,7 +100,7 @@ def write_strips(
     regions: Regions,
     compress: bool,
 ) -> None:
-    """Write the 16 strips of a sequence, from a function for each image that reads it."""
+    """Write the 16 strips of a sequence; `load` has a function for each image that reads it."""
     squares = frames.image_from_patch(regions.frames)
 
     def write(k: int) -> None:
@@ -112,5 +112,5 @@ def write_strips(
             with atomic.writing(folder / f"{strip}.png") as stream:
                 stream.write(png.encode(column.reshape(-1, SIDE), compress=compress))
 
-    with ThreadPoolExecutor() as pool:  # NumPy and zlib let other threads run
+    with ThreadPoolExecutor() as pool:  # NumPy and zlib release the GIL
         list(pool.map(write, range(IMAGES)))

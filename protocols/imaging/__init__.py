@@ -1,1 +1,1 @@
-"""Images and regions in them: read, detected, mapped, sampled. Shared by every protocol."""
+"""Images and their regions: reading, detection, mapping, sampling. Shared by all protocols."""

@@ -1,13 +1,13 @@
-"""Affine regions of an image, and patches of them: the one place where conventions are written.
+"""Affine regions of an image and their patches. The conventions of all regions are these:
 
 - Pixel centres lie at integers, the first at (0, 0); x runs to the right, y down. COLMAP's
-  keypoints are half a pixel larger, Matlab's and VLFeat's a whole one.
-- The matrix of a region maps its own unit circle to an ellipse around its centre in the image:
-  (1, 0) to the point that its patch shows to the right of the middle, (0, 1) to the one below. The
-  identity is upright and one pixel in radius.
-- An angle turns from the x axis towards the y axis: clockwise, as an image is looked at.
-- `extent` is half a side of a patch in radii of the region, from the middle to the outer edge of
-  the outermost pixels: the "magnification" of papers. VLFeat counts to their centres.
+  keypoint coordinates are larger by 0.5, Matlab's and VLFeat's by 1.
+- The matrix of a region maps the unit circle to an ellipse around the region's centre in the image.
+  The patch shows the image of (1, 0) to the right of its middle and the image of (0, 1) below it.
+  The identity is upright, with a radius of one pixel.
+- An angle turns from the x axis towards the y axis: clockwise on the displayed image.
+- `extent` is half a side of a patch in radii of the region, measured from the middle to the outer
+  edge of the outermost pixels. Papers call it "magnification". VLFeat measures to pixel centres.
 """
 
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from protocols.imaging.frames import Maps
 from protocols.imaging.sampling import READ, Image, levels, middles, read, rounded
 
 FLATTEST = 100.0  # largest ratio of a region's radii; detectors stop at 5 to 20
-NEXT = 2**0.25  # levels are rounded by up to this factor of the step
+NEXT = 2**0.25  # a level's step differs from the wanted step by up to this factor
 
 
 @dataclass(frozen=True, eq=False)
 class AffineFrames:
-    """Elliptical regions in one image, with a direction each."""
+    """Elliptical regions in one image, each with a direction."""
 
     x: Float64[np.ndarray, " n"]  # centre, pixels
     y: Float64[np.ndarray, " n"]
@@ -33,11 +33,11 @@ class AffineFrames:
     score: Float64[np.ndarray, " n"]  # of the detector; larger is stronger
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of regions."""
         return len(self.x)
 
     def take(self, rows: Int[np.ndarray, " m"]) -> "AffineFrames":
-        """These regions, in this order."""
+        """The regions at these rows, in this order."""
         return AffineFrames(*(values[rows] for values in vars(self).values()))
 
 
@@ -48,7 +48,7 @@ def from_similarity(
     angle: Float64[np.ndarray, " n"],
     score: Float64[np.ndarray, " n"] | None = None,
 ) -> AffineFrames:
-    """Circular regions, as SIFT's detector finds them; without scores, all are alike.
+    """Circular regions, as SIFT's detector finds them; without scores, each score is 0.
 
     Args:
         x: of the centre, pixels.
@@ -63,7 +63,7 @@ def from_similarity(
 
 
 def image_from_patch(frames: AffineFrames, extent: float) -> Maps:
-    """Maps from the square [-1, 1]^2 to the part of the image that each patch shows."""
+    """The map from the square [-1, 1]^2 to the part of the image that each patch shows."""
     maps = np.zeros((len(frames), 3, 3))
     maps[:, :2, :2] = extent * frames.matrix
     maps[:, 0, 2] = frames.x
@@ -73,18 +73,18 @@ def image_from_patch(frames: AffineFrames, extent: float) -> Maps:
 
 
 def must_lie_on(frames: AffineFrames, width: int, height: int, what: str) -> None:
-    """Refuse regions that no detector finds in an image of this size.
+    """Refuse regions that no detector can find in an image of this size.
 
-    A region is at most as large as the image (its larger radius is no more than the longer side),
-    its centre lies no farther outside than its larger radius, and its radii differ by a factor of
-    at most FLATTEST. Patches of others show only a repeated border, and take hours and gigabytes.
+    The larger radius must not exceed the longer side of the image. The centre must lie no farther
+    outside than the larger radius. The radii may differ by a factor of at most FLATTEST. Patches of
+    other regions would show only a repeated border, and take hours and gigabytes.
 
     Raises:
-        InputError: if there is one; says which, and that it is of `what`.
+        InputError: if there is such a region; the message begins with `what` and the region.
     """
     numbers = np.concatenate([frames.x, frames.y, frames.matrix.ravel()])
     radii = np.zeros((len(frames), 2))
-    if (np.abs(numbers) < 1e12).all():  # else neither finite nor near any image
+    if (np.abs(numbers) < 1e12).all():  # otherwise not finite, or far from any image
         radii = np.linalg.svd(frames.matrix, compute_uv=False)
     large, small = radii.T
     good = (small > 0) & (large <= max(width, height)) & (large <= FLATTEST * small)
@@ -103,20 +103,20 @@ def must_lie_on(frames: AffineFrames, width: int, height: int, what: str) -> Non
 def affine_patches(
     image: Image, frames: AffineFrames, *, extent: float, side: int, smoothing: float = 0.0
 ) -> UInt8[np.ndarray, "n side side"]:
-    """The patch of each region, one for every region; outside the image its border is repeated.
+    """The patch of each region; outside the image the border is repeated.
 
-    What it shows is smoothed for the distance of its pixels in the image, apart in the ellipse's
-    two directions: by 0.5 sqrt(s^2 - 1) where they lie s > 1 image pixels apart, the blur that a
-    camera with such pixels would have added.
+    The image is smoothed for the distance between the patch's pixels, separately along the two axes
+    of the ellipse. If pixels lie s > 1 image pixels apart, the blur is 0.5 sqrt(s^2 - 1): a camera
+    with pixels of that size would have added it.
 
     Args:
         image: grey values, 0 to 255.
         frames: the regions.
         extent: half a side of the patch, in radii of the region.
         side: pixels of the patch.
-        smoothing: least blur of the image, in radii of the region, the smaller where they differ;
-            the image's own is taken to be half a pixel. VLFeat has 1, rounded down by a third or
-            so to a level of its scale space.
+        smoothing: least blur, in units of the region's smaller radius; the image itself is taken
+            to have a blur of half a pixel. VLFeat uses 1, rounded down by up to about a third to
+            a level of its scale space.
 
     Raises:
         InputError: if a region is not finite.
@@ -149,7 +149,7 @@ def _mean_along(
     copies: int,
     line: Float64[np.ndarray, " side"],
 ) -> UInt8[np.ndarray, "n side side"]:
-    """Patches blurred in one direction of the image: the mean of copies that are moved along it."""
+    """Patches blurred in one image direction: the weighted mean of copies shifted along it."""
     total = np.zeros((len(maps), len(line), len(line)), np.float32)
     for at, weight in zip(*_bell(copies), strict=True):
         moved = maps.copy()
@@ -159,7 +159,7 @@ def _mean_along(
 
 
 def _bell(n: int) -> tuple[list[float], list[np.float32]]:
-    """Places and weights of n samples of a Gaussian, cut off at 2, of variance 1 all the same."""
+    """Places and weights of n samples of a Gaussian, cut off at 2, rescaled to variance 1."""
     if n == 1:
         return [0.0], [np.float32(1)]
     at = np.linspace(-2, 2, n)

@@ -1,7 +1,8 @@
-"""Corners of an image at all scales: where its structure tensor has two large eigenvalues.
+"""Corners of an image at all scales: points whose structure tensor has two large eigenvalues.
 
-Shi & Tomasi (CVPR 1994) at each of a row of scales, as in Mikolajczyk & Schmid's multi-scale Harris
-detector (IJCV 2004), section 2: no scale is singled out, a corner may be found at several.
+The measure of Shi & Tomasi (CVPR 1994) at a series of scales, like the multi-scale Harris detector
+of Mikolajczyk & Schmid (IJCV 2004), section 2. There is no scale selection: a corner may be found
+at several scales.
 """
 
 import math
@@ -13,17 +14,17 @@ from protocols.imaging.detect import CAMERA, SMALLEST, direction
 from protocols.imaging.frames import MAGNIFICATION, Frames
 from protocols.imaging.sampling import smooth
 
-SCALES = [SMALLEST, round(SMALLEST * math.sqrt(2), 9)]  # of an octave: of the tensor's window
-DERIVED = 0.7  # scale of the derivatives over that of the window
-AROUND = 1.5  # scale of the gradient that gives the direction over that of the window
-CONTRAST = 3.0  # grey values that the image changes by, over the scale of the derivatives
+SCALES = [SMALLEST, round(SMALLEST * math.sqrt(2), 9)]  # of the tensor's window, in an octave
+DERIVED = 0.7  # scale of the derivatives / scale of the window
+AROUND = 1.5  # scale of the gradient that gives the direction / scale of the window
+CONTRAST = 3.0  # least change of the image in grey values, across the scale of the derivatives
 
 
 def corners(grey: UInt8[np.ndarray, "height width"]) -> Frames:
-    """Oriented regions around corners, the strongest first; equal ones from left to right."""
+    """Oriented regions around corners, the strongest first; ties from left to right."""
     image = smooth(grey.astype(np.float32), _added(CAMERA, DERIVED * SCALES[0]))
     found = []
-    pixel = 1  # of this octave, in pixels of the image
+    pixel = 1  # size of this octave's pixels, in pixels of the image
     while MAGNIFICATION * SMALLEST * pixel * 2 < min(grey.shape):
         for scale in SCALES:
             found.append(_peaks(image, scale, pixel))
@@ -42,9 +43,9 @@ def _added(blur: float, wanted: float) -> float:
 def _peaks(
     image: Float32[np.ndarray, "height width"], scale: float, pixel: int
 ) -> tuple[np.ndarray, ...]:
-    """Columns of Frames: corners of an image that is smoothed for the derivatives."""
+    """Columns of Frames: corners of an image already smoothed for the derivatives."""
     right, down = np.zeros_like(image), np.zeros_like(image)
-    step = np.float32(DERIVED * scale / 2)  # change over a scale, from that over two pixels
+    step = np.float32(DERIVED * scale / 2)  # from a change over two pixels to one over a scale
     right[:, 1:-1] = (image[:, 2:] - image[:, :-2]) * step
     down[1:-1] = (image[2:] - image[:-2]) * step
     xx, yy, xy = (smooth(part, scale) for part in (right * right, down * down, right * down))

@@ -1,4 +1,4 @@
-"""Regions of an image to make patches of: extrema of the difference of Gaussians."""
+"""Detects regions of an image: extrema of the difference of Gaussians."""
 
 import math
 from itertools import pairwise
@@ -10,25 +10,25 @@ from protocols.imaging.frames import MAGNIFICATION, Frames
 from protocols.imaging.sampling import smooth
 
 SMALLEST = 1.6  # scale in pixels: HPatches has no regions below 16 x 16 pixels
-CAMERA = 0.5  # blur that an image has already, in pixels, as Lowe (2004) assumes
-CONTRAST = 2.0  # grey values, of the difference of neighbouring scales
+CAMERA = 0.5  # blur of the original image, in pixels, as Lowe (2004) assumes
+CONTRAST = 2.0  # least difference of neighbouring scales, in grey values
 EDGE = 10.0  # largest ratio of principal curvatures, Lowe (2004), section 4.1
 PER_OCTAVE = 3
 
-RATIO = round(2 ** (1 / PER_OCTAVE), 9)  # of neighbouring scales
+RATIO = round(2 ** (1 / PER_OCTAVE), 9)  # between neighbouring scales
 SCALES = [round(SMALLEST * 2 ** ((i - 1) / PER_OCTAVE), 9) for i in range(PER_OCTAVE + 3)]
 
 
 def detect(grey: UInt8[np.ndarray, "height width"]) -> Frames:
-    """Oriented regions in an image, the strongest first; equal ones from left to right.
+    """Oriented regions in an image, the strongest first; ties from left to right.
 
-    Lowe's detector without its refinement between pixels and scales, in operations that give the
-    same bits on every machine. The direction is that of the gradient around the point, averaged
-    like Lowe's histogram of directions, by a Gaussian of 1.5 scales or so.
+    Lowe's detector without the sub-pixel refinement, in operations that give the same bits on every
+    machine. The direction is the gradient's at the point, averaged by a Gaussian of about 1.5
+    scales, the window of Lowe's histogram of directions.
     """
     image = smooth(grey.astype(np.float32), round(math.sqrt(SCALES[0] ** 2 - CAMERA**2), 9))
     found = []
-    pixel = 1  # of this octave, in pixels of the image
+    pixel = 1  # size of this octave's pixels, in pixels of the image
     while MAGNIFICATION * SMALLEST * pixel * 2 < min(grey.shape):
         levels = [image]
         for scale in SCALES[:-1]:
@@ -49,7 +49,7 @@ def _extrema(
     scale: float,
     pixel: int,
 ) -> tuple[np.ndarray, ...]:
-    """Columns of Frames: what stands out of the 26 neighbours of its pixel and scale."""
+    """Columns of Frames: pixels that are extreme among their 26 neighbours in place and scale."""
     here = differences[1]
     y, x = np.nonzero(np.abs(here[1:-1, 1:-1]) > CONTRAST)
     y, x = y + 1, x + 1
@@ -77,7 +77,7 @@ def direction(
     y: Int[np.ndarray, " n"],
     x: Int[np.ndarray, " n"],
 ) -> tuple[Float64[np.ndarray, " n"], Float64[np.ndarray, " n"]]:
-    """Cosine and sine of the direction in which it gets brighter; to the right where it is flat."""
+    """Cosine and sine of the gradient's direction; where the image is flat, to the right."""
     right = (blurred[y, x + 1] - blurred[y, x - 1]).astype(np.float64)
     down = (blurred[y + 1, x] - blurred[y - 1, x]).astype(np.float64)
     norm = np.sqrt(right * right + down * down)

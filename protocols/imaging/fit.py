@@ -1,8 +1,9 @@
-"""Checks homographies against their images, and names the mistake in those that don't fit.
+"""Checks homographies against their images, and names the mistake if they do not fit.
 
-Regions of image 1 are cut out of image 1 and, through the homography, out of image k. If it fits,
-both patches look alike. If not, other readings of the same numbers are tried: inverted, transposed,
-for images of another size, from another file, and so on.
+Regions of image 1 are cut out of image 1 and, through the homography, out of image k. If the
+homography is right, both patches look alike. If not, other readings of the same nine numbers are
+tried. A reading is an interpretation: inverted, transposed, in pixels of another image size, from
+the file of another image, and so on.
 """
 
 import hashlib
@@ -29,25 +30,25 @@ from protocols.imaging.sequences import Homography
 
 SIDE = 16  # pixels of the patches that are compared
 SMALLEST = 16.0
-"""Half a side of a region in pixels, at least, in both images.
+"""Smallest half side of a compared region, in pixels, in both images.
 
-Smaller ones are at odds where a homography is right, but off by a pixel or two: on Oxford's boat
-1-6, 100 regions of 8 pixels and more correlate at 0.41, of 16 pixels and more at 0.52 to 0.60, by
-which of them are taken.
+Smaller regions disagree even if a homography is off by only a pixel or two. On Oxford's boat 1-6,
+100 regions of 8 pixels and more correlate at 0.41; regions of 16 pixels and more at 0.52 to 0.60,
+depending on the choice of regions.
 """
-FEWEST, MOST = 8, 100  # regions that are compared
+FEWEST, MOST = 8, 100  # number of regions that are compared
 
 MARGIN = 0.1
-"""Another reading is the right one if it raises the mean correlation of a sequence by this much.
+"""Another reading is taken as right if it raises the mean correlation of a sequence by this much.
 
-On the eight sequences of Oxford and four of HPatches, which are right, the best of all other
-readings gains 0.01 at most.
+On the eight sequences of Oxford and four of HPatches, whose homographies are right, no other
+reading gains more than 0.01.
 """
-DOUBT = 0.02  # a gain between the two is only reported
+DOUBT = 0.02  # a gain between DOUBT and MARGIN is only reported
 
 log = logging.getLogger(__name__)
 
-Pyramid = list[Float32[np.ndarray, "_ _"]]  # an image, and again at half the size of the one before
+Pyramid = list[Float32[np.ndarray, "_ _"]]  # an image at full size, half, a quarter, ...
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Fit:
     doubt: str = ""  # what might be wrong
 
     def __str__(self) -> str:
-        """Mean correlations with images 2, 3, ..., and that of patches that should differ."""
+        """Mean correlations with images 2, 3, ..., and the mean of patches that should differ."""
         known = [one for one in self.found if one]
         if not known:
             return "not measured: too few regions"
@@ -73,9 +74,9 @@ def check(found: Sequence[sequences.Sequence]) -> list[Fit]:
     """Measure how well the homographies of sequences fit their images.
 
     Raises:
-        InputError: if patches that a homography maps onto each other are no more alike than others,
-            or if the homographies of a sequence fit clearly better when read in another way; says
-            for each file how it would fit.
+        InputError: if patches that a homography maps onto each other are no more alike than other
+            pairs, or if the homographies of a sequence fit clearly better in another reading;
+            names the reading that fits, for each file.
     """
     fits = parallel.each(fit, found)
     for one in fits:
@@ -89,7 +90,7 @@ def check(found: Sequence[sequences.Sequence]) -> list[Fit]:
 
 
 def check_once(found: Sequence[sequences.Sequence]) -> None:
-    """As `check`, but sequences that fitted before, with the same files, are not measured again.
+    """Like `check`, but sequences that passed before, with the same files, are not measured again.
 
     Raises:
         InputError: as `check` does.
@@ -119,7 +120,7 @@ def _code() -> str:
 
 
 def fit(sequence: sequences.Sequence) -> Fit:
-    """Measure one sequence; a fault is told, not raised."""
+    """Measure one sequence; a fault is returned, not raised."""
     regions = detect(read_grey(sequence.files[0]))
     images = [_pyramid(read_grey(file).astype(np.float32)) for file in sequence.files]
     measured = tuple(
@@ -129,7 +130,7 @@ def fit(sequence: sequences.Sequence) -> Fit:
     if all(one and one.matching > 1 - DOUBT for one in measured):
         return Fit(sequence, measured)  # no other reading could fit better
     pairs = []
-    wrong: set[str] = set()  # readings at chance in a pair where the given one is not
+    wrong: set[str] = set()  # readings at chance in a pair where the given homography is not
     for k, given in enumerate(measured, 1):
 
         def all_of(maps: Mapping[str, Homography], image: Pyramid = images[k]) -> Found:
@@ -155,22 +156,22 @@ def fit(sequence: sequences.Sequence) -> Fit:
     return Fit(sequence, measured, doubt=text if gain > DOUBT else "")
 
 
-Found = dict[str, Agreement]  # by the reading; none where too little is in both images
+Found = dict[str, Agreement]  # by reading; no entry where too few regions lie on both images
 
 
 @dataclass(frozen=True)
 class Pair:
-    """How well images 1 and k agree by the homography that is given, and by others."""
+    """How well images 1 and k agree through the given homography and through other readings."""
 
     given: Agreement | None
-    read: Found  # the given one, read in other ways
-    of_others: Found  # those of other images
+    read: Found  # other readings of the given homography
+    of_others: Found  # the homographies in the files of other images
 
     @property
     def fitting(self) -> Found:
-        """The readings that fit clearly: of some fifty, one may seem to fit by accident.
+        """The readings that fit clearly: of about fifty readings, one may fit by accident.
 
-        On 100 regions the bound is 0.75, on 8 it is 1.
+        The bound of `ahead` is 0.75 with 100 regions, and 1 with 8.
         """
         found = {**self.read, **self.of_others}
         return {n: one for n, one in found.items() if one.ahead >= CHANCE + one.pairs**-0.5}
@@ -179,7 +180,7 @@ class Pair:
     def is_wrong(self) -> bool:
         """Whether the given homography is no better than chance, or clearly of another image."""
         if self.given is None:
-            return bool(self.fitting)  # if none fits either, nothing is known
+            return bool(self.fitting)  # if no other reading fits either, nothing is known
         best = max((one.matching for one in self.of_others.values()), default=0)
         return self.given.by_chance or best > self.given.matching + MARGIN
 
@@ -204,7 +205,7 @@ def _fault(sequence: sequences.Sequence, pairs: Sequence[Pair]) -> str:
         own = _best([pair.fitting])
         of_shared = pair.fitting.get(shared)
         if of_shared and of_shared.matching > pair.fitting[own].matching - MARGIN:
-            own = shared  # one cause for many files is the likely one
+            own = shared  # one cause for many files is the most likely
         remedies.setdefault(own, []).append(k)
     causes = [
         f"{_files(sequence, own)} {'fits' if len(own) == 1 else 'fit'} when read {name}"
@@ -214,14 +215,14 @@ def _fault(sequence: sequences.Sequence, pairs: Sequence[Pair]) -> str:
         for name, own in remedies.items()
     ]
     return (
-        f"{sequence.files[0].parent}: {_files(sequence, bad)} can't be right, patches that they map"
-        f" onto each other should be more alike (worst is {_files(sequence, [worst])}: {why})."
+        f"{sequence.files[0].parent}: {_files(sequence, bad)} can't be right, since patches that"
+        f" they map onto each other are not alike (worst is {_files(sequence, [worst])}: {why})."
         f" {'; '.join(causes)}. {_REMEDY}"
     )
 
 
 def _best(found: Sequence[Found]) -> str:
-    """The reading that fits all pairs, the simplest of those that fit about as well as the best."""
+    """The simplest reading of all pairs whose mean correlation is within 0.01 of the best."""
     shared = [name for name in found[0] if all(name in own for own in found)]
     mean = {name: np.mean([own[name].matching for own in found]) for name in shared}
     most = max(mean.values(), default=0)
@@ -242,7 +243,7 @@ def _files(sequence: sequences.Sequence, pairs: Iterable[int]) -> str:
 
 
 def _readings(sequence: sequences.Sequence, k: int) -> dict[str, Homography]:
-    """Other maps from image 1 to image k that the file may have meant; the simplest first."""
+    """Other maps from image 1 to image k that the file may mean; the simplest first."""
     h = sequence.from_first[k]
     inverse = np.linalg.inv(h)
     written = {
@@ -264,7 +265,7 @@ def _readings(sequence: sequences.Sequence, k: int) -> dict[str, Homography]:
 
 
 def _of_other_files(sequence: sequences.Sequence, k: int) -> dict[str, Homography]:
-    """What the files of other images say."""
+    """The homographies in the files of the other images."""
     known = zip(sequence.map_files, sequence.from_first[1:], strict=True)
     return _others({f"as {file.name}": h for file, h in known}, sequence, k)
 
@@ -272,7 +273,7 @@ def _of_other_files(sequence: sequences.Sequence, k: int) -> dict[str, Homograph
 def _others(
     maps: Mapping[str, Homography], sequence: sequences.Sequence, k: int
 ) -> dict[str, Homography]:
-    """Those maps that are not the given one, with a positive depth in the middle of image 1."""
+    """The maps that differ from the given homography, scaled to depth 1 in image 1's middle."""
     height, width = sequence.shapes[0]
     middle = np.array([(width - 1) / 2, (height - 1) / 2, 1])
     ahead = {name: h / depth for name, h in maps.items() if (depth := float(h[2] @ middle))}
@@ -281,7 +282,7 @@ def _others(
 
 
 def _coordinates(height: int, width: int) -> dict[str, Homography]:
-    """Coordinates that a homography may be written in, as maps from ours."""
+    """Maps from our pixel coordinates to others that a homography may be written in."""
     x, y = (width - 1) / 2, (height - 1) / 2
     swapped = np.eye(3)[[1, 0, 2]]
     return {
@@ -302,7 +303,7 @@ def _coordinates(height: int, width: int) -> dict[str, Homography]:
 
 
 def _measured(first: Pyramid, other: Pyramid, regions: Frames, h: Homography) -> Agreement | None:
-    """How well two images agree if this is the map between them."""
+    """How well two images agree if `h` is the map between them; None: too few regions."""
     here, there = _both(first[0].shape, other[0].shape, regions, h)
     if len(here) < FEWEST:
         return None
@@ -313,12 +314,12 @@ def _measured(first: Pyramid, other: Pyramid, regions: Frames, h: Homography) ->
 def _both(
     first: tuple[int, ...], other: tuple[int, ...], regions: Frames, h: Homography
 ) -> tuple[Maps, Maps]:
-    """The regions, made larger if need be, that lie on both images: maps to each of these."""
+    """Maps of the regions that lie on both images, into each image; small regions are enlarged."""
     squares = frames.image_from_patch(regions)
     depth = frames.compose(h, squares)[:, 2, 2]
     seen = np.flatnonzero(depth > 0)
     squares, half = squares[seen], regions.half[seen]
-    zoom = np.sqrt(np.abs(np.linalg.det(h)) / depth[seen] ** 3)  # of lengths, in the middle
+    zoom = np.sqrt(np.abs(np.linalg.det(h)) / depth[seen] ** 3)  # of lengths, at the centre
     larger = np.maximum(1, SMALLEST / (half * np.minimum(1, zoom)))
     squares[:, :2, :2] *= larger[:, None, None]
     mapped = frames.compose(h, squares)
@@ -334,7 +335,7 @@ def _pyramid(image: Image) -> Pyramid:
 
 
 def _cut(levels: Pyramid, image_from_patch: Maps) -> Float32[np.ndarray, "n side side"]:
-    """Small patches, each from the level whose pixels are about as large as its own."""
+    """Small patches, each from the pyramid level whose pixels are about as large as its own."""
     depth = image_from_patch[:, 2, 2]
     size = np.sqrt(np.abs(np.linalg.det(image_from_patch)) / depth**3) / (SIDE / 2)
     level = np.clip(np.rint(np.log2(size)), 0, len(levels) - 1).astype(int)

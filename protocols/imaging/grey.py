@@ -1,4 +1,4 @@
-"""Reads one image file as 8-bit grey, or says why that can't be done well."""
+"""Reads an image file as 8-bit grey; an image that would lose its content is refused."""
 
 import os
 from pathlib import Path
@@ -12,19 +12,19 @@ from protocols.imaging.headers import DamagedError, Header, header
 
 LIMIT = "HARNESS_MAX_PIXELS"
 MOST_PIXELS = 160_000_000
-"""Pixels of the largest image that is decoded, unless LIMIT says more.
+"""Pixels of the largest image that is decoded, unless the variable LIMIT gives another number.
 
-The largest cameras have 151 million. A file of 875 KB may declare 900 million, which take 2.7 GB as
-they are decoded and several times that as floating-point numbers.
+The largest cameras have 151 million pixels. A file of 875 KB may declare 900 million, which take
+2.7 GB when decoded and several times as much as floating-point numbers.
 """
 
-OPENCV_SIDE = 1_000_000  # libpng's limit, by which OpenCV reads; its own is 2^20
+OPENCV_SIDE = 1_000_000  # limit of libpng, which OpenCV uses; OpenCV's own limit is 2^20
 OPENCV_PIXELS = 1 << 30
 
 FULL = 1 << 14
-"""16-bit images whose values all lie below this are of 14 bits or fewer, and are refused.
+"""16-bit images with all values below this hold 14 bits or fewer, and are refused.
 
-As 8-bit grey they would have at most 64 values, near black; of 12 bits, 16 values.
+Such images as 8-bit grey would have at most 64 values, all near black; 12 bits give 16 values.
 """
 
 STRIPE = 1 << 20  # pixels that are turned to grey at a time
@@ -33,20 +33,20 @@ Grey = UInt8[np.ndarray, "height width"]
 
 
 def read_grey(file: Path) -> Grey:
-    """An image in 8-bit grey: BT.601 luma, in integers, so that every machine rounds alike.
+    """An image in 8-bit grey: BT.601 luma in integers, so that every machine rounds alike.
 
     Raises:
-        InputError: if the file is no image that can be decoded, is too large, or holds values that
-            8 bits would not show; names the file.
+        InputError: if the file can't be decoded, is too large, or has values that would be lost in
+            8 bits; names the file.
     """
     return decode(file.read_bytes(), file)
 
 
 def check(file: Path) -> tuple[int, int]:
-    """Height and width of an image that `read_grey` reads; only 16-bit images are decoded for that.
+    """Height and width of an image that `read_grey` can read; only 16-bit images are decoded.
 
     Raises:
-        InputError: as `read_grey`, but for faults that only decoding shows.
+        InputError: as `read_grey`, except for faults that only decoding shows.
     """
     data = file.read_bytes()
     known = _readable(data, file)
@@ -56,21 +56,21 @@ def check(file: Path) -> tuple[int, int]:
 
 
 def decode(data: bytes, file: Path) -> Grey:
-    """The image that the contents of a file are; as `read_grey`."""
+    """Like `read_grey`, from the contents of a file."""
     known = _readable(data, file)
     if known.bits > 8:
         _must_use_range(_pixels(data, file, cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH), file)
     colours = _pixels(data, file, cv2.IMREAD_COLOR)
     grey = np.empty(colours.shape[:2], np.uint8)
     rows = max(1, STRIPE // colours.shape[1])
-    for top in range(0, len(colours), rows):  # numbers of 32 bits of one stripe, not of all
+    for top in range(0, len(colours), rows):  # 32-bit numbers for one stripe at a time
         blue, green, red = np.moveaxis(colours[top : top + rows].astype(np.int32), 2, 0)
         grey[top : top + rows] = (4899 * red + 9617 * green + 1868 * blue + (1 << 13)) >> 14
     return grey
 
 
 def _readable(data: bytes, file: Path) -> Header:
-    """The header of a whole image file that is not too large."""
+    """The header of an image file; the file is whole and not too large."""
     try:
         known = header(data)
     except DamagedError as error:
@@ -85,10 +85,10 @@ def _readable(data: bytes, file: Path) -> Header:
 
 
 def must_fit(width: int, height: int, file: Path) -> None:
-    """Refuse an image by its declared size, before room is made for its pixels.
+    """Refuse an image that is too large, by its declared size, before memory is allocated.
 
     Raises:
-        InputError: if it is too large for OpenCV, or has more pixels than the limit.
+        InputError: if the image is too large for OpenCV, or has more pixels than the limit.
     """
     size = f"{file} has {width} x {height} pixels"
     if max(width, height) > OPENCV_SIDE or width * height > OPENCV_PIXELS:
@@ -114,7 +114,7 @@ def _most_pixels() -> int:
 
 
 def _pixels(data: bytes, file: Path, how: int) -> np.ndarray:
-    # Without the orientation flag: homographies are about the pixels as they are stored.
+    # The orientation tag is ignored: homographies refer to the pixels as stored.
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), how | cv2.IMREAD_IGNORE_ORIENTATION)
     except cv2.error:

@@ -1,11 +1,13 @@
-"""Harris-Affine regions: corners at their own scale, in the shape of what is around them.
+"""Harris-Affine regions: Harris corners with a characteristic scale and an affine shape.
 
-Mikolajczyk & Schmid, Scale & affine invariant interest point detectors, IJCV 2004: corners of the
-scale-adapted Harris measure at a row of scales (section 3.1); of those, the ones where the
-Laplacian has an extremum over scale within half an octave, which gives the region its scale
-(3.2); then its shape, by the second moment matrix, step by step (4). Unlike there, a corner stays
-where the measure has its peak, is not followed from scale to scale, and keeps its scale while the
-shape is found; the last two as in VLFeat.
+Mikolajczyk & Schmid, Scale & affine invariant interest point detectors, IJCV 2004:
+- Corners are peaks of the scale-adapted Harris measure at a series of scales (section 3.1).
+- A corner is kept if its Laplacian has an extremum over scale within half an octave; this
+  extremum gives the region's scale (3.2).
+- The second moment matrix gives the region's shape, by iteration (4).
+
+Three things differ from the paper. A corner stays at the peak of the Harris measure, is not tracked
+over scales, and keeps its scale during the shape iteration. The last two are as in VLFeat.
 """
 
 import math
@@ -20,28 +22,28 @@ from protocols.imaging.detect import CAMERA
 from protocols.imaging.sampling import Image, read, smooth
 
 FINEST = 0.8  # scale in pixels: the blur at which derivatives are taken
-PER_OCTAVE = 6  # scales at which the Laplacian is known
-EVERY = 2  # of them that corners are looked for at
-HALF_OCTAVE = 3  # scales to each side of a corner's where its Laplacian may have its extremum
-SMALLEST = 24  # pixels of an image that is still looked at
+PER_OCTAVE = 6  # scales of the Laplacian
+EVERY = 2  # corners are searched at every second scale
+HALF_OCTAVE = 3  # the Laplacian's extremum lies within so many scales of the corner's
+SMALLEST = 24  # pixels: the smallest side of an image of the pyramid
 
-WINDOW = 1.4  # of the Harris measure, over the scale of its derivatives
+WINDOW = 1.4  # scale of the Harris measure's window / scale of its derivatives
 ALPHA = 0.05
-LEAST = 10.0  # of the measure, grey values to the fourth: VLFeat's PeakThreshold
-ALIKE = 0.5  # corners this near in place and scale, relative to scale, are one
+LEAST = 10.0  # smallest Harris measure, grey values to the fourth: VLFeat's PeakThreshold
+ALIKE = 0.5  # two corners so near in place and scale, relative to scale, count as one
 
-EXTENT, SIDE = 9.0, 25  # of the patch that gives a shape: in radii, and in pixels
+EXTENT, SIDE = 9.0, 25  # half side in radii and side in pixels of the patch that gives a shape
 SHAPE_WINDOW = 3.0  # radii
-STEPS = 5  # of adaptation; further ones change little
-ROUND = 1.05  # ratio of radii of a shape that is left as it is
-LONGEST = 6.0  # ratio of radii that a region may have
+STEPS = 5  # iterations of the shape; further ones change little
+ROUND = 1.05  # a shape with a smaller ratio of radii is final
+LONGEST = 6.0  # largest ratio of a region's radii
 TOGETHER = 64  # patches that are read at a time
 DECIMALS = 6
-"""Of shapes in pixels. Processors and their libraries differ in the last bits of a sum, a root or
-an arc tangent: taken in double precision and rounded, they give all the same regions."""
+"""Decimals of shapes in pixels. The last bits of a sum, a root or an arc tangent differ between
+processors and libraries; rounded double precision gives the same regions everywhere."""
 
 BINS = 36  # of the histogram of directions, as Lowe's (IJCV 2004, section 5)
-PEAK = 0.8  # of the highest: what else gives a region a direction, and so another region
+PEAK = 0.8  # a bin this high, relative to the highest, gives one more region
 DIRECTIONS = 4  # of a region, at most
 
 
@@ -53,15 +55,15 @@ class _Level:
     """An image smoothed to a scale, both in pixels of the original."""
 
     scale: float
-    pixel: int  # distance of its pixels
+    pixel: int  # distance between its pixels
     image: Image
 
 
 def harris_affine(grey: UInt8[np.ndarray, "height width"], most: int) -> AffineFrames:
-    """Oriented regions of the strongest corners, at most so many; the strongest first.
+    """Oriented regions of the strongest corners, at most `most`; the strongest first.
 
-    The smaller radius of a region is the scale of its corner. A corner may have several directions,
-    and a region for each.
+    The smaller radius of a region is the scale of its corner. A corner with several directions
+    gives one region for each.
     """
     levels = _levels(grey)
     regions = _oriented(levels, _adapted(levels, _corners(levels, most)), DIRECTIONS)
@@ -69,12 +71,12 @@ def harris_affine(grey: UInt8[np.ndarray, "height width"], most: int) -> AffineF
 
 
 def oriented(grey: UInt8[np.ndarray, "height width"], frames: AffineFrames) -> AffineFrames:
-    """Regions of an image, turned so that it mostly gets brighter in the direction of their x."""
+    """Regions turned so that the main gradient of the image points along their x axis."""
     return _oriented(_levels(grey), frames, 1)
 
 
 def _levels(grey: UInt8[np.ndarray, "height width"]) -> list[_Level]:
-    """PER_OCTAVE scales an octave; from octave to octave, every second pixel is left out."""
+    """The scale pyramid: PER_OCTAVE scales an octave; each octave halves the number of pixels."""
     scales = [FINEST * 2 ** (i / PER_OCTAVE) for i in range(PER_OCTAVE + 1)]
     image, pixel = smooth(grey.astype(np.float32), math.sqrt(FINEST**2 - CAMERA**2)), 1
     found: list[_Level] = []
@@ -90,7 +92,7 @@ def _levels(grey: UInt8[np.ndarray, "height width"]) -> list[_Level]:
 
 
 def _corners(levels: list[_Level], most: int) -> AffineFrames:
-    """Circles around the strongest corners; of equal ones, the upper and the left ones first."""
+    """Circles around the strongest corners; of equal ones, from top to bottom, left to right."""
     large = [level for level in levels[::EVERY] if min(level.image.shape) >= SMALLEST]
     found = [np.empty((0, 3)), *map(_peaks, large)]
     first = np.repeat(np.arange(-1, len(large)) * EVERY, [len(rows) for rows in found])
@@ -105,7 +107,7 @@ def _corners(levels: list[_Level], most: int) -> AffineFrames:
 
 
 def _peaks(level: _Level) -> Float64[np.ndarray, "n 3"]:
-    """x, y and measure of the corners of one level, by the parabola through each peak."""
+    """x, y and Harris measure of the corners of one level, refined by a quadratic fit."""
     scale = level.scale / level.pixel
     down, right = (np.float32(scale) * part for part in np.gradient(level.image))
     tensor = right * right, down * down, right * down
@@ -136,8 +138,8 @@ def _peaks(level: _Level) -> Float64[np.ndarray, "n 3"]:
 def _own_scale(
     levels: list[_Level], place: Float64[np.ndarray, "n 2"], first: Int[np.ndarray, " n"]
 ) -> Float64[np.ndarray, " n"]:
-    """The scale at which the Laplacian is strongest at each corner, or 0 where it has no peak."""
-    # Beside what is not known, there is no peak.
+    """The scale of the Laplacian's highest peak at each corner, or 0 if there is no peak."""
+    # Infinity where the Laplacian is not computed: no peak can be next to it.
     response = np.full((len(place), 2 * HALF_OCTAVE + 1), np.inf)
     for i, level in enumerate(levels):
         rows = np.flatnonzero(np.abs(first - i) <= HALF_OCTAVE)
@@ -155,7 +157,7 @@ def _own_scale(
 
 
 def _laplacian(level: _Level) -> Image:
-    """Of the image, times the square of its scale."""
+    """The Laplacian of the image, times the square of its scale."""
     padded = np.pad(level.image, 1, mode="edge")
     around = padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:]
     return np.float32((level.scale / level.pixel) ** 2) * (around - 4 * level.image)
@@ -170,7 +172,7 @@ def _values(image: Image, place: Float64[np.ndarray, "n 2"]) -> Float32[np.ndarr
 def _distinct(
     place: Float64[np.ndarray, "n 2"], scale: Float64[np.ndarray, " n"]
 ) -> Bool[np.ndarray, " n"]:
-    """Which corners are not near one that stands before them and is kept."""
+    """Which corners to keep, so that no corner is near an earlier one that is kept."""
     from scipy.spatial import KDTree
 
     kept = np.ones(len(place), bool)
@@ -186,9 +188,9 @@ def _distinct(
 
 
 def _adapted(levels: list[_Level], circles: AffineFrames) -> AffineFrames:
-    """In the shape in which the image changes alike in all directions, where there is one.
+    """Regions with the shape that makes the second moment matrix isotropic, if there is one.
 
-    What was upright stays upright.
+    A region without a shape is dropped. Regions stay upright.
     """
     matrix, radius = circles.matrix.copy(), circles.matrix[:, 0, 0]
     kept, active = np.ones(len(circles), bool), np.arange(len(circles))
@@ -211,7 +213,7 @@ def _adapted(levels: list[_Level], circles: AffineFrames) -> AffineFrames:
 
 
 def _oriented(levels: list[_Level], frames: AffineFrames, most: int) -> AffineFrames:
-    """Turned to each of the main directions in which the image gets brighter; flat ones stay."""
+    """A copy of each region for each main direction of its gradients; flat regions stay as is."""
     right, down = _gradients(levels, frames)
     length = np.hypot(right, down) * _window()
     place = np.arctan2(down, right) * (BINS / (2 * np.pi)) % BINS
@@ -239,9 +241,9 @@ def _oriented(levels: list[_Level], frames: AffineFrames, most: int) -> AffineFr
 
 
 def _gradients(levels: list[_Level], frames: AffineFrames) -> tuple[Gradient, Gradient]:
-    """How the image changes to the right and down in each region's own shape.
+    """Gradients of each region's normalised patch, to the right and down.
 
-    It is smoothed to the region's smaller radius, or a little less.
+    The image is smoothed to the region's smaller radius, or a little less.
     """
     radius = np.linalg.svd(frames.matrix, compute_uv=False)[:, 1]
     scales = [level.scale for level in levels]
@@ -265,7 +267,7 @@ def _gradients(levels: list[_Level], frames: AffineFrames) -> tuple[Gradient, Gr
 
 
 def _window() -> Float64[np.ndarray, " pixels"]:
-    """Weights of a patch's gradients."""
+    """Gaussian weights of a patch's gradients."""
     line = np.linspace(-EXTENT, EXTENT, SIDE)[1:-1] / SHAPE_WINDOW
     return np.exp(-0.5 * (line**2 + line[:, None] ** 2)).ravel()
 

@@ -1,6 +1,6 @@
 """Reads the header of an image file and checks that the file is whole, without decoding pixels.
 
-Decoders make room for as many pixels as a header declares, and some fill up what is missing.
+Decoders allocate as many pixels as a header declares, and some fill in missing pixels silently.
 """
 
 import re
@@ -12,29 +12,29 @@ from dataclasses import dataclass
 from harness.errors import InputError
 
 PNG = b"\x89PNG\r\n\x1a\n"
-PADDING = 3  # zero bytes after a bitmap: some programs fill up files to whole words
+PADDING = 3  # zero bytes allowed after a bitmap: some programs pad files to whole words
 
 
 class DamagedError(InputError):
-    """A file is not whole, or no image. The text goes on where the name of the file ends."""
+    """A file is not whole or not an image. The text is the rest of a sentence: "FILE is ..."."""
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a file declares."""
+    """The size and depth that an image file declares."""
 
     form: str  # "PNG"
     width: int
     height: int
     bits: int  # of a sample
-    most: int | None = None  # the value that is white, where the file says
+    most: int | None = None  # the value of white, if the file gives it
 
 
 def header(data: bytes) -> Header:
-    """The header of an image file; its length and checksums are compared with it.
+    """The header of an image file; the file's length and checksums are checked.
 
     Raises:
-        DamagedError: if it is cut off, longer than it should be, or of none of the known forms.
+        DamagedError: if the file is cut off, too long, or in an unknown format.
     """
     for start, read in _FORMS.items():
         if data.startswith(start):
@@ -54,20 +54,20 @@ def header(data: bytes) -> Header:
 
 @dataclass(frozen=True)
 class PNGHeader:
-    """What the first chunk of a PNG file says."""
+    """The first chunk of a PNG file."""
 
     width: int
     height: int
     bits: int  # of a sample
-    colour: int  # its type; 0 is grey
+    colour: int  # colour type; 0 is grey
     interlace: int
 
 
 def png(data: bytes) -> PNGHeader:
-    """The first chunk of a PNG file of which every checksum is right.
+    """The first chunk of a PNG file, after a check of all its checksums.
 
     Raises:
-        DamagedError: if it is no PNG file, damaged, or cut off.
+        DamagedError: if the file is not PNG, damaged, or cut off.
     """
     if not data.startswith(PNG):
         raise DamagedError(f"is not a PNG file (it starts with {data[:8]!r})")
@@ -100,16 +100,16 @@ def _png(data: bytes) -> Header:
 
 
 def _jpeg(data: bytes) -> Header:
-    """Follows the segments up to the first scan; after it an end mark must come."""
+    """Follow the segments up to the first scan; an end mark must come after it."""
     at, found = 2, None
     while True:
         at = data.find(b"\xff", at)
         if at < 0:
             raise DamagedError(f"is cut off after {len(data)} bytes")
         kind = data[at + 1]
-        if kind == 0xFF:  # fills up
+        if kind == 0xFF:  # padding
             at += 1
-        elif kind in (0x00, 0x01) or 0xD0 <= kind <= 0xD8:  # of no length
+        elif kind in (0x00, 0x01) or 0xD0 <= kind <= 0xD8:  # markers without a length
             at += 2
         elif kind == 0xD9:
             raise DamagedError("ends before its pixels")
@@ -135,7 +135,7 @@ def _bmp(data: bytes) -> Header:
     else:
         width, height, _, bits, packing = struct.unpack_from("<iiHHI", data, 18)
     height = abs(height)
-    if packing in (0, 3, 6):  # as they are
+    if packing in (0, 3, 6):  # not compressed
         _must_end(data, offset + 4 * (-(-width * bits // 32)) * height, padding=PADDING)
     return Header("BMP", width, height, 8)
 
@@ -186,7 +186,7 @@ def _tiff(data: bytes) -> Header:
         if tag in (256, 257, 258) and kind in (3, 4, 16):
             form = order + {3: "H", 4: "I", 16: "Q"}[kind]
             place = entry + (12 if big else 8)
-            if number * struct.calcsize(form) > (8 if big else 4):  # stands elsewhere
+            if number * struct.calcsize(form) > (8 if big else 4):  # an offset, not the value
                 (place,) = struct.unpack_from(order + ("Q" if big else "I"), data, place)
             (tags[tag],) = struct.unpack_from(form, data, place)
     if not {256, 257} <= tags.keys():

@@ -1,4 +1,4 @@
-"""Photographs in a folder: which there are, whether a model knows them."""
+"""Photographs in a folder: their names and sizes, and a check against a COLMAP model's images."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -11,17 +11,19 @@ from protocols.imaging.grey import read_grey
 
 ENDINGS = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff")
 
-SHOWN = 5  # images left out that a message names
+SHOWN = 5  # a message names this many of the images that are left out
 
 log = logging.getLogger(__name__)
 
 
 def find(images: Path) -> list[str]:
-    """Names of the image files in a folder and below it, links followed, as COLMAP has them.
+    """Names of the image files in a folder and below it, relative to it, as COLMAP has them.
+
+    Links are followed.
 
     Raises:
-        SystemRefusedError: if a link below the folder leads nowhere; names it.
-        InputError: if there is no such folder, or no image in it.
+        SystemRefusedError: if a link below the folder is broken; names the link.
+        InputError: if the folder is missing or has no image.
     """
     if not images.is_dir():
         raise InputError(f"{images} is not a folder: give one that holds photographs")
@@ -38,7 +40,7 @@ def find(images: Path) -> list[str]:
 def readable(
     images: Path, names: Sequence[str]
 ) -> tuple[dict[str, tuple[int, int]], dict[str, str]]:
-    """Height and width of each image that can be read, and why each of the others can't be."""
+    """Height and width of each readable image, and the reason for each image left out."""
     shapes: dict[str, tuple[int, int]] = {}
     left_out: dict[str, str] = {}
     for name in names:
@@ -53,14 +55,14 @@ def readable(
 
 
 def some(left_out: Mapping[str, str]) -> str:
-    """The first of the images that are left out, with the reasons."""
+    """The first images that are left out, with the reasons, as the end of a message."""
     told = [f"{one} ({why})" for one, why in left_out.items()]
     more = [f"and {len(told) - SHOWN} more"] * (len(told) > SHOWN)
     return ": " * bool(told) + ", ".join(told[:SHOWN] + more)
 
 
 def check_names(names: Sequence[str], images: Path, listed: Sequence[str], model: Path) -> None:
-    """Refuse a model some of whose images are not listed; say which of the listed it lacks."""
+    """Refuse a model with images that are not listed; log listed images that it lacks."""
     names, listed = [list(map(folders.same_form, some)) for some in (names, listed)]
     missing = sorted(set(names) - set(listed))
     if missing:
@@ -72,11 +74,11 @@ def check_names(names: Sequence[str], images: Path, listed: Sequence[str], model
     left = sorted(set(listed) - set(names))
     if left:
         log.warning(
-            "%d of %d images take no part, they are not in the model: %s%s",
+            "%d of %d images are not used, since the model lacks them: %s%s",
             len(left), len(listed), left[0], " and others" * (len(left) > 1),
         )  # fmt: skip
 
 
 def sha256(file: Path) -> str:
-    """Of the contents of a file."""
+    """The sha256 of a file's contents."""
     return copies.digest(file)

@@ -1,4 +1,4 @@
-"""Writes grey PNG files whose bytes depend on the pixels alone, whatever zlib is installed."""
+"""Writes grey PNG files; if not compressed, their bytes do not depend on the installed zlib."""
 
 import struct
 import zlib
@@ -10,15 +10,15 @@ STORED = 65535  # bytes in the longest block of deflate that is not compressed
 
 
 def encode(image: UInt8[np.ndarray, "height width"], *, compress: bool) -> bytes:
-    """An 8-bit grey PNG; not compressed, it has the same bytes on every machine.
+    """The bytes of an 8-bit grey PNG; if not compressed, the same bytes on every machine.
 
-    Compressed bytes depend on the flavour of zlib: zlib-ng and zlib differ at one level. The level
-    is the fastest: higher ones save 8 % of strips and take five times as long.
+    Compressed bytes depend on the library: zlib-ng and zlib differ at the same level. The level
+    is the fastest: higher levels save 8 % of the bytes of strips and take five times as long.
     """
     height, width = image.shape
     rows = np.zeros((height, 1 + width), np.uint8)
     rows[:, 1:] = image
-    if compress:  # each row less the one above, which deflates better
+    if compress:  # the difference from the row above, which compresses better
         rows[1:, 1:] -= image[:-1]
         rows[:, 0] = 2
     data = zlib.compress(rows.tobytes(), 1) if compress else _stored(rows.tobytes())
@@ -28,7 +28,7 @@ def encode(image: UInt8[np.ndarray, "height width"], *, compress: bool) -> bytes
 
 
 def _stored(data: bytes) -> bytes:
-    """A zlib stream (RFC 1950, 1951) that holds the data as they are."""
+    """A zlib stream (RFC 1950, 1951) that holds the data uncompressed."""
     parts = [data[i : i + STORED] for i in range(0, len(data), STORED)] or [b""]
     blocks = [
         struct.pack("<BHH", part is parts[-1], len(part), len(part) ^ 0xFFFF) + part

@@ -1,7 +1,7 @@
-"""Reads an image through a map: smoothed for the step of the samples, interpolated between pixels.
+"""Samples an image through a map, after smoothing for the step between samples; bilinear.
 
-As in `frames`, only operations that IEEE 754 fixes are used, one at a time: weights are rounded
-numbers, and sums run in a written order.
+As in `frames`, only operations that IEEE 754 defines exactly are used, one at a time. Weights are
+rounded, and sums run in a fixed order, so that every machine gives the same bytes.
 """
 
 import math
@@ -13,10 +13,10 @@ from jaxtyping import Float32, Float64, Int, UInt8
 from protocols.imaging.frames import Maps
 
 SIDE = 65  # pixels of a patch
-READ = 8  # patches at a time: their coordinates stay in the cache
+READ = 8  # patches sampled at a time: their coordinates fit into the processor's cache
 
-# Levels of smoothing, for steps of 1, sqrt(2), 2, ... pixels: bounds half way between them, and
-# the blur that leads from each to the next.
+# Levels of smoothing, for steps of 1, sqrt(2), 2, ... pixels. STEPS: the bounds half way between
+# levels. ADDED: the blur, in pixels, from each level to the next.
 STEPS = np.array([round(2 ** (i / 2 + 0.25), 9) for i in range(16)])
 ADDED = [round(0.5 * math.sqrt(2**i), 9) for i in range(16)]
 
@@ -24,9 +24,9 @@ Image = Float32[np.ndarray, "height width"]
 
 
 def patches(image: Image, image_from_patch: Maps) -> UInt8[np.ndarray, "n 65 65"]:
-    """The patch of each region, through its map itself: a homography is not linearised.
+    """The patch of each region, sampled through the full homography, which is not linearised.
 
-    The step of its samples is the geometric mean of the two directions, in the middle.
+    The step between samples is the geometric mean of the two directions, in the patch's middle.
     """
     depth = image_from_patch[:, 2, 2]
     area = np.abs(_determinant(image_from_patch) / (depth * depth * depth))
@@ -39,11 +39,14 @@ def patches(image: Image, image_from_patch: Maps) -> UInt8[np.ndarray, "n 65 65"
 def extract(
     image: Image, image_from_patch: Maps, step: Float64[np.ndarray, " n"], side: int
 ) -> Iterator[tuple[Int[np.ndarray, " some"], UInt8[np.ndarray, "some side side"]]]:
-    """Some patches after others of `side` pixels, with their rows; from [-1, 1] x [-1, 1].
+    """Yields patches of `side` pixels that fill [-1, 1] x [-1, 1], a few rows at a time.
 
-    A patch whose pixels lie s > 1 image pixels apart is read from the image smoothed by
-    0.5 sqrt(s^2 - 1), s rounded to a power of sqrt(2): the blur that a camera with pixels of that
-    size would have added.
+    If a patch's pixels lie s > 1 image pixels apart, it is read from the image smoothed by
+    0.5 sqrt(s^2 - 1), with s rounded to a power of sqrt(2). A camera with pixels of that size
+    would have added the same blur.
+
+    Yields:
+        The rows of some maps, and their patches.
     """
     line = middles(side)
     for rows, smoothed, _ in levels(image, step):
@@ -55,7 +58,7 @@ def extract(
 def levels(
     image: Image, step: Float64[np.ndarray, " n"]
 ) -> Iterator[tuple[Int[np.ndarray, " some"], Image, float]]:
-    """Rows to be read at one level, the image smoothed for them, and the step that it suits."""
+    """For each level of smoothing: rows to read at it, the smoothed image, the level's step."""
     level = np.searchsorted(STEPS, step)
     for current in range(int(level.max(initial=0)) + 1):
         if current:
@@ -74,9 +77,9 @@ def read(
     x: Float64[np.ndarray, " columns"],
     y: Float64[np.ndarray, " rows"],
 ) -> Float32[np.ndarray, "n rows columns"]:
-    """Bilinear values of the image at the images of the points (x, y).
+    """Bilinear values of the image where each map takes the grid of points (x, y).
 
-    Beyond the outermost pixels' centres the border is repeated.
+    Beyond the centres of the outermost pixels, the border is repeated.
     """
     maps = image_from_target[:, :, :, None, None]
     u, v, w = (maps[:, i, 0] * x + (maps[:, i, 1] * y[:, None] + maps[:, i, 2]) for i in range(3))
@@ -92,7 +95,7 @@ def read(
     at = row.astype(np.intp)
     right, down = u.astype(np.float32), v.astype(np.float32)
     flat, width = image.ravel(), image.shape[1]
-    # A point on the last row or column gives the pixel beyond no weight: any value will do there.
+    # A point on the last row or column gives weight 0 to the pixel beyond: its value is free.
     a, b, c, d = (
         flat[min(i, flat.size - 1) :].take(at, mode="clip") for i in (0, 1, width, width + 1)
     )
@@ -108,14 +111,14 @@ def _between(a: np.ndarray, b: np.ndarray, share: np.ndarray) -> np.ndarray:
 
 
 def rounded(image: Float32[np.ndarray, "*shape"]) -> UInt8[np.ndarray, "*shape"]:
-    """Grey values to the nearest of 0..255, halves up."""
+    """Grey values rounded to the nearest of 0..255, halves up."""
     return (np.clip(image, 0, 255) + np.float32(0.5)).astype(np.uint8)
 
 
 def smooth(image: Image, sigma: float) -> Image:
     """Gaussian blur, cut off at 3 sigma; the border is repeated outwards."""
     radius = math.ceil(3 * sigma)
-    # Rounded, so that the last bit of exp, which differs between machines, has no say.
+    # Rounded, because the last bit of exp differs between machines.
     half = [round(math.exp(-0.5 * (i / sigma) ** 2), 9) for i in range(radius + 1)]
     total = half[0] + 2 * sum(half[1:])
     weights = [np.float32(weight / total) for weight in half]

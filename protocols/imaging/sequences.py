@@ -1,4 +1,4 @@
-"""Image sequences with homographies on disk: six pictures of one plane, and maps between them.
+"""Reads image sequences with homographies: six images of one plane, and maps between them.
 
 Two layouts are read: that of HPatches (`1.ppm` .. `6.ppm`, `H_1_2` .. `H_1_6`) and that of the
 Oxford set of Mikolajczyk & Schmid (`img1.ppm` .. `img6.ppm`, `H1to2p` .. `H1to6p`).
@@ -19,14 +19,14 @@ from protocols.imaging.grey import decode
 
 IMAGES = 6
 LAYOUTS = (("{}", "H_1_{}"), ("img{}", "H1to{}p"))  # names of image k and of its homography
-ENDINGS = (".ppm", ".pgm", ".png")  # lossless, and decoders see when one is cut off
+ENDINGS = (".ppm", ".pgm", ".png")  # lossless, and decoders notice a file that is cut off
 OTHER_ENDINGS = (".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 
 STILL = 0.05
-"""A sequence is an `i_` one if no corner moves by more than this share of image 1's diagonal.
+"""A sequence is named `i_` if no corner moves by more than this share of image 1's diagonal.
 
-It puts the blur, light and JPEG sequences of Oxford (moves up to 0.042: the camera was touched)
-apart from those of viewpoint, zoom and rotation.
+This value separates Oxford's sequences of blur, light and JPEG (corners move up to 0.042, because
+the camera was touched) from its sequences of viewpoint, zoom and rotation.
 """
 
 Homography = Float64[np.ndarray, "3 3"]
@@ -43,16 +43,17 @@ class Sequence:
     pixels: tuple[str, ...]  # sha256 of the grey values of each image, row by row
     shapes: tuple[tuple[int, int], ...]  # height and width of each image
     from_first: tuple[Homography, ...]  # the first is the identity
-    map_files: tuple[Path, ...]  # of the homographies, but for the first
+    map_files: tuple[Path, ...]  # of the homographies to images 2 to 6
 
 
 def find(root: Path) -> tuple[list[Sequence], list[Path]]:
-    """Sequences below a folder, or the one that it is, and folders passed over: without images.
+    """The sequences in a folder, and its subfolders without images, which are passed over.
 
-    Every image is decoded and every homography read, so that an error comes before any work.
+    The folder may itself be a sequence. Every image is decoded and every homography read, so that
+    an error comes before any work.
 
     Raises:
-        InputError: if there is no sequence, or one of them is malformed; names the file.
+        InputError: if there is no sequence, or a sequence is malformed; names the file.
     """
     if not root.is_dir():
         raise InputError(f"{root} is not a folder: give one that holds image sequences")
@@ -137,13 +138,13 @@ def _homography(file: Path, width: int, height: int) -> Homography:
     if numbers.size != 9 or not np.isfinite(numbers).all():
         raise InputError(f"{file} holds {numbers.size} numbers, or not all are finite: {remedy}")
     h = numbers.reshape(3, 3)
-    # Hadamard's bound on the determinant; 1e-12 of it is what rounding leaves of a singular one.
+    # Hadamard's bound on the determinant; rounding leaves up to 1e-12 of it in a singular matrix.
     if abs(np.linalg.det(h)) <= 1e-12 * np.prod(np.linalg.norm(h, axis=1)):
         raise InputError(f"{file} is singular, it maps the plane to a line: {remedy}")
     middle = float(h[2, 0] * (width - 1) / 2 + h[2, 1] * (height - 1) / 2 + h[2, 2])
     if middle == 0:
         raise InputError(f"{file} maps the middle of image 1 to infinity: {remedy}")
-    return h / middle  # so that a positive third coordinate means in front of the camera
+    return h / middle  # a positive third coordinate now means "in front of the camera"
 
 
 def _name(folder: Path, maps: tuple[Homography, ...], width: int, height: int) -> str:
@@ -158,7 +159,7 @@ def _name(folder: Path, maps: tuple[Homography, ...], width: int, height: int) -
 
 
 def _furthest_move(maps: tuple[Homography, ...], width: int, height: int) -> float:
-    """The furthest that a corner of image 1 moves, as a share of the diagonal."""
+    """The largest move of a corner of image 1, as a share of the diagonal."""
     x = np.array([0.0, width - 1, width - 1, 0.0])
     y = np.array([0.0, 0.0, height - 1, height - 1])
     furthest = 0.0

@@ -1,7 +1,7 @@
-"""Ellipses in an image: how a homography maps them, and which of two sets cover each other.
+"""Ellipses in an image: their images under a homography, and their overlaps.
 
-Mikolajczyk et al., A comparison of affine region detectors, IJCV 2005, section 4.1. An ellipse is
-its centre c and the matrix S for which its points p are those of (p - c)' S^-1 (p - c) < 1.
+Mikolajczyk et al., A comparison of affine region detectors, IJCV 2005, section 4.1. An ellipse has
+a centre c and a matrix S, its shape: the points p of (p - c)' S^-1 (p - c) < 1.
 """
 
 from collections.abc import Callable
@@ -13,13 +13,13 @@ from jaxtyping import Bool, Float64, Int
 from protocols.imaging.affine import AffineFrames
 from protocols.imaging.sequences import Homography
 
-# Two shapes that share over half of their union contain each other's centre: a line through it
-# halves its shape, and a shape that leaves it out lies on one side of such a line. Rasters err, so
-# what is not quite so near is measured, too.
+# If the overlap of two ellipses is over a half, each contains the other's centre. Proof: a line
+# through the centre of A halves A, and a convex B without that centre lies on one side of such a
+# line. Rasters have errors, so pairs at a slightly larger distance are measured, too.
 REACH = 1.3  # radii
-FAR = 4.0  # mean radii of a: farther centres are no pair for VLB, whatever the overlap
-CERTAIN = 0.05  # of overlap: five times what a raster was seen to err by on real regions
-COARSE, FINE = 64, 720  # directions: overlaps over a half are good to 1e-3, and to 1e-5
+FAR = 4.0  # mean radii of a: VLB never pairs ellipses with centres farther apart
+CERTAIN = 0.05  # of overlap: five times the largest error of a raster seen on real regions
+COARSE, FINE = 64, 720  # directions: overlaps over a half are exact to 1e-3, and to 1e-5
 TOGETHER = 1024  # pairs that are measured at a time
 
 
@@ -31,25 +31,25 @@ class Ellipses:
     shape: Float64[np.ndarray, "n 2 2"]
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of ellipses."""
         return len(self.centre)
 
     def take(self, rows: Int[np.ndarray, " m"]) -> "Ellipses":
-        """These ellipses, in this order."""
+        """The ellipses at these rows, in this order."""
         return Ellipses(self.centre[rows], self.shape[rows])
 
     def scaled(self, factor: float | Float64[np.ndarray, " n"]) -> "Ellipses":
-        """Around the same centres, with radii larger by a factor, or each by its own."""
+        """Ellipses with the same centres, and radii times a factor, or times a factor each."""
         return Ellipses(self.centre, self.shape * np.square(factor)[..., None, None])
 
     @property
     def radius(self) -> Float64[np.ndarray, " n"]:
-        """Of the circles of the same areas, pixels."""
+        """Radius of the circle of the same area, pixels."""
         return np.linalg.det(self.shape) ** 0.25
 
     @property
     def box(self) -> Float64[np.ndarray, "n 2"]:
-        """Half the width and half the height, pixels."""
+        """Half the width and half the height of the bounding box, pixels."""
         return np.sqrt(np.diagonal(self.shape, axis1=1, axis2=2))
 
 
@@ -59,7 +59,7 @@ Measure = Callable[[Ellipses, Ellipses], Float64[np.ndarray, " n"]]
 
 @dataclass(frozen=True, eq=False)
 class Overlaps:
-    """Pairs of ellipses that cover each other, in the order of a, then b."""
+    """Pairs of overlapping ellipses, in the order of a, then b."""
 
     a: Int[np.ndarray, " pairs"]
     b: Int[np.ndarray, " pairs"]
@@ -73,7 +73,7 @@ def ellipses_of(frames: AffineFrames) -> Ellipses:
 
 
 def warped(ellipses: Ellipses, homography: Homography) -> Ellipses:
-    """Their images under a homography, which is linearised at each centre."""
+    """The images of ellipses under a homography, which is linearised at each centre."""
     centre, jacobian = linearised(homography, ellipses.centre)
     return Ellipses(centre, jacobian @ ellipses.shape @ jacobian.swapaxes(1, 2))
 
@@ -92,14 +92,14 @@ def linearised(
 def overlapping(
     a: Ellipses, b: Ellipses, least: float, measure: Measure, radius: float | None = None
 ) -> Overlaps:
-    """Every pair that overlaps by more than `least`, which is at least a half.
+    """Every pair that overlaps by more than `least`, which must be at least a half.
 
     Args:
         a: ellipses in an image.
-        b: others, in the same image.
+        b: other ellipses, in the same image.
         least: intersection over union.
-        measure: of pairs that are near enough: `exact_overlap`, or VLB's raster.
-        radius: to which every ellipse of a is scaled, and its partner by the same factor.
+        measure: of overlap, for pairs that are near enough: `exact_overlap`, or VLB's raster.
+        radius: every ellipse of a is scaled to it, and its partner by the same factor.
     """
     pairs = _in_windows(a, b, radius)
     ratio = pairs.left.radius / pairs.right.radius
@@ -131,7 +131,7 @@ class _Pairs:
 
 
 def _in_windows(a: Ellipses, b: Ellipses, radius: float | None) -> _Pairs:
-    """Pairs whose centres are not too far apart along x and y; in the order of a, then b."""
+    """Pairs with centres near enough along x and y, in the order of a, then b."""
     factor = 1.0 if radius is None else radius / a.radius
     reach = np.minimum(REACH * factor * a.box[:, 0], FAR * a.radius)
     order = np.argsort(b.centre[:, 0], kind="stable")
@@ -149,20 +149,24 @@ def _in_windows(a: Ellipses, b: Ellipses, radius: float | None) -> _Pairs:
 
 
 def _hold_centres(a: Ellipses, b: Ellipses) -> Bool[np.ndarray, " n"]:
-    """Whether each holds the centre of its partner, or nearly so."""
+    """Whether each ellipse of a pair contains its partner's centre, or nearly does."""
     offset = (b.centre - a.centre).T
     return np.logical_and(*(_form(_inverse(e.shape), *offset) < REACH**2 for e in (a, b)))
 
 
 def exact_overlap(a: Ellipses, b: Ellipses) -> Float64[np.ndarray, " n"]:
-    """Intersection over union of each ellipse with its partner; to 1e-5 where over a half."""
+    """Intersection over union of each ellipse with its partner; exact to 1e-5 if over a half."""
     rows = [np.arange(i, min(i + TOGETHER, len(a))) for i in range(0, len(a), TOGETHER)]
     each = [_overlap(a.take(some), b.take(some), FINE) for some in rows]
     return np.concatenate([np.empty(0), *each])
 
 
 def _overlap(a: Ellipses, b: Ellipses, directions: int) -> Float64[np.ndarray, " n"]:
-    """As seen from the centre of a, made a circle: how much of each radius b covers, squared."""
+    """Intersection over union, by integration over directions from the centre of a.
+
+    The plane is mapped so that a becomes the unit circle. In each direction, b covers the part of
+    the radius from `near` to `far`, and far^2 - near^2 of the sector's area.
+    """
     to_circle = np.linalg.inv(np.linalg.cholesky(a.shape))
     x, y = (to_circle @ (b.centre - a.centre)[:, :, None])[:, :, 0].T[:, :, None]
     form = _inverse(to_circle @ b.shape @ to_circle.swapaxes(1, 2))[:, None]

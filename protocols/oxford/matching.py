@@ -1,6 +1,6 @@
-"""Which regions of two images a descriptor takes for the same, and which of them it is surest of.
+"""Matches the regions of two images by a descriptor's vectors, and ranks the matches.
 
-Where distances tie, rows decide: they must stand in an order that tells nothing.
+Where distances tie, the order of rows decides: it must carry no information about matches.
 """
 
 from collections.abc import Iterator
@@ -13,28 +13,29 @@ from harness.distances import Crossed, Distance, chunks
 from harness.errors import InputError
 from harness.types import Rows, Vectors
 
-HELD = 32  # pairs for each row that are sorted at a time
+HELD = 32  # pairs per row that are sorted at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """Pairs of rows that were taken for the same."""
+    """Matched pairs of rows."""
 
     a: Rows
     b: Rows
-    distance: Float64[np.ndarray, " m"]  # or what else ranks them: smaller is surer
+    distance: Float64[np.ndarray, " m"]  # or another measure that ranks them: smaller is surer
 
 
 def greedy(distance: Distance, a: Vectors, b: Vectors) -> Matches:
-    """One to one: of all rows that are left, the nearest pair first, until a side has none left.
+    """One-to-one matches: take the nearest pair of the free rows, until one side has no free row.
 
-    VLB's strategy "nn", which is neither the nearest neighbour of each row nor the mutual ones. It
-    is as if all pairs were sorted and walked through. They are not held: the nearest of them are
-    looked for, sorted and walked through, then the nearest of the rows that are left.
+    This is VLB's strategy "nn". It is neither the nearest neighbour of each row nor mutual nearest
+    neighbours. The result is that of sorting all pairs by distance and taking each pair whose rows
+    are both free. To save memory, only the nearest pairs are sorted and taken, then the nearest
+    pairs of the rows that are left, and so on.
 
-    Of equal distances, those of rows i and j with the least (j - i) mod n come first, n being the
-    longer side's number of rows. So ties serve all rows alike, and order within such a group is of
-    no account: no two of its pairs share a row.
+    Of pairs (i, j) at equal distance, the pair with the least (j - i) mod n comes first; n is the
+    larger number of rows. So ties favour no row. Pairs with the same (j - i) mod n share no row, so
+    their order does not matter.
     """
     n = max(len(a), len(b))
     rows, columns = np.arange(len(a)), np.arange(len(b))
@@ -55,7 +56,7 @@ def greedy(distance: Distance, a: Vectors, b: Vectors) -> Matches:
 
 
 def one_to_one(a: Rows, b: Rows, rows: int, columns: int) -> Int[np.ndarray, " taken"]:
-    """Which pairs are taken if every row and every column serves the first that asks for it."""
+    """Which pairs are taken, in the given order, if every row and column is used at most once."""
     free_row, free_column = bytearray(b"\1" * rows), bytearray(b"\1" * columns)
     taken: list[int] = []
     for i, (row, column) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
@@ -75,7 +76,7 @@ def _first_pairs(
     columns: Int[np.ndarray, " columns"],
     n: int,
 ) -> Matches:
-    """The pairs that come first, sorted: HELD for each row or more, or all there are."""
+    """The first pairs in sorted order: at least HELD per row, or all pairs."""
     both = np.concatenate([a, b])
     most = HELD * max(len(a), len(b))
 
@@ -86,7 +87,7 @@ def _first_pairs(
         return Matches(row[order], column[order], value[order])
 
     entry, place = np.empty(0, np.float32), np.empty(0, np.intp)
-    end = np.array([np.inf], np.float32)  # no entry beyond it is of interest any more
+    end = np.array([np.inf], np.float32)  # entries beyond it are not needed
     for start, crossed in _crossed(distance, a, b):
         near = np.flatnonzero(crossed.ravel() <= end)
         entry = np.concatenate([entry, crossed.ravel()[near]])
@@ -94,43 +95,43 @@ def _first_pairs(
         if len(entry) > 2 * most:
             _, end = distance.window(np.partition(entry, most)[most : most + 1], both)
             place, entry = place[entry <= end], entry[entry <= end]
-        if len(entry) > 2 * most:  # many tie: how exactly, and which of them come first?
+        if len(entry) > 2 * most:  # many tie: measure exactly which of them come first
             first = measured(place)
             place = first.a[: most + 1] * len(b) + first.b[: most + 1]
             _, end = distance.window(distance.crossed(first.distance[most : most + 1]), both)
-            entry = np.repeat(end, len(place))  # none is beyond
+            entry = np.repeat(end, len(place))  # no kept entry is beyond the end
     return measured(place)
 
 
 def nearest(distance: Distance, a: Vectors, b: Vectors) -> Matches:
-    """The nearest row of b for each row of a, the first of several that tie."""
+    """The nearest row of b for each row of a; of tied rows the first."""
     found = distance.nearest(a, b)
     rows = np.arange(len(a))
     return Matches(rows, found.column[np.searchsorted(found.row, rows)], found.distance)
 
 
 def mutual(distance: Distance, a: Vectors, b: Vectors) -> Matches:
-    """Rows that are nearest to each other."""
+    """Mutual nearest neighbours."""
     there, back = nearest(distance, a, b), nearest(distance, b, a)
     kept = back.b[there.b] == there.a
     return Matches(there.a[kept], there.b[kept], there.distance[kept])
 
 
 def ratio(distance: Distance, a: Vectors, b: Vectors) -> Matches:
-    """As `nearest`, ranked by the distance over that of the second nearest (Lowe, IJCV 2004).
+    """Like `nearest`, ranked by nearest distance / second nearest distance (Lowe, IJCV 2004).
 
-    The ratio of two distances of 0 is 1: nothing is sure.
+    The ratio of two distances of 0 is 1, the least sure.
 
     Raises:
-        InputError: if b has one row.
+        InputError: if b has only one row.
     """
     if len(b) < 2:
-        raise InputError("there is one region to match with, and no second: no ratio is defined")
+        raise InputError("the second image has only one region: the ratio test needs two")
     both = np.concatenate([a, b])
     columns, shares = [], []
     for start, crossed in _crossed(distance, a, b):
         _, end = distance.window(np.partition(crossed, 1, axis=1)[:, 1], both)
-        row, column = np.nonzero(crossed <= end[:, None])  # the two nearest, and what may be
+        row, column = np.nonzero(crossed <= end[:, None])  # all candidates for the two nearest
         measured = distance.paired(both, start + row, len(a) + column)
         order = np.lexsort((column, measured, row))
         at = np.searchsorted(row, np.arange(len(crossed)))
@@ -143,14 +144,14 @@ def ratio(distance: Distance, a: Vectors, b: Vectors) -> Matches:
 def count_nearer(
     distance: Distance, a: Vectors, b: Vectors, row: Rows, column: Rows
 ) -> tuple[Float64[np.ndarray, " m"], Int[np.ndarray, " m"], Int[np.ndarray, " m"]]:
-    """The distances of some pairs, ascending; how many of all are nearer; how many not farther.
+    """The distances of given pairs, ascending; and how many of all pairs are nearer, or no farther.
 
     Args:
         distance: of vectors.
         a: vectors of one image.
-        b: vectors of another.
-        row: of a, of each pair.
-        column: of b.
+        b: vectors of another image.
+        row: of each given pair, the row of a.
+        column: of each given pair, the row of b.
     """
     both = np.concatenate([a, b])
     value = np.sort(distance.paired(both, row, len(a) + column))
@@ -161,20 +162,20 @@ def count_nearer(
         ascending = crossed.ravel()[order]
         first = np.searchsorted(ascending, low, side="left")
         end = np.searchsorted(ascending, high, side="right")
-        # Entries in a window are measured, each once; those before it are nearer.
+        # Entries inside a window are measured exactly, each once; entries before it are nearer.
         unsure = np.zeros(len(order) + 1, np.intp)
         np.add.at(unsure, first, 1)
         np.add.at(unsure, end, -1)
         places = np.flatnonzero(np.cumsum(unsure)[:-1])
         i, j = np.divmod(order[places], len(b))
         exact = np.sort(distance.paired(both, start + i, len(a) + j))
-        sure = first - np.searchsorted(places, first)  # before the window, and in no other
+        sure = first - np.searchsorted(places, first)  # before the window, and in no other window
         below += sure + np.searchsorted(exact, value, side="left")
         upto += sure + np.searchsorted(exact, value, side="right")
     return value, below, upto
 
 
 def _crossed(distance: Distance, a: Vectors, b: Vectors) -> Iterator[tuple[int, Crossed]]:
-    """All with all, some rows of a at a time, each time with the first of them."""
+    """Yields the products of some rows of a with all of b, with the number of the first row."""
     for rows in chunks(len(a), len(b)):
         yield rows.start, distance.cross(a[rows], b)

@@ -1,8 +1,8 @@
-"""A picture of what a descriptor matches in two images of a plane, for a person to judge.
+"""Draws a picture of a descriptor's matches between two images of a plane, for a person to judge.
 
-Above, the surest matches that are right, below, the surest that are wrong: where they are in both
-images, and the patches that were taken for the same, that of the first image over that of the
-second. Of matches that are near each other, the surest stands for all.
+The upper half shows the surest right matches, the lower half the surest wrong matches: their places
+in both images, and the two matched patches, with the first image's above the second's. Of matches
+that are near each other, only the surest is shown.
 """
 
 from dataclasses import dataclass
@@ -31,16 +31,16 @@ from protocols.oxford.truth import MAGNIFICATION, correspondences
 
 Colours = UInt8[np.ndarray, "height width 3"]
 
-SHOWN = 60  # matches of a kind that are drawn
-APART = 12.0  # pixels of the first image between them
+SHOWN = 60  # most matches of a kind that are drawn
+APART = 12.0  # least distance between drawn matches, in pixels of the first image
 WIDTH = 1400  # pixels of the picture
 GAP = 8  # pixels between images, and around patches
-TEXT = 26  # pixels of a line
+TEXT = 26  # height of a line of text, pixels
 PAPER, INK = (255, 255, 255), (0, 0, 0)
 FRACTION = 4  # binary digits of places between pixels
 ANGLES = np.linspace(0, 2 * np.pi, 48, endpoint=False)
 CIRCLE = np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
-RIGHT, WRONG = (0, 158, 115), (213, 94, 0)  # told apart by the colour-blind, too (Okabe & Ito)
+RIGHT, WRONG = (0, 158, 115), (213, 94, 0)  # also distinct for the colour-blind (Okabe & Ito)
 
 
 def matches(
@@ -54,17 +54,17 @@ def matches(
     magnification: float = MAGNIFICATION,
     matching: Literal["greedy", "nearest", "mutual", "ratio"] = "greedy",
 ) -> Picture:
-    """Right and wrong matches of two images of a sequence; options as of the protocol.
+    """Right and wrong matches of two images of a sequence; the protocol has the same options.
 
     Args:
         sequence: name of its folder.
         first: number of an image, from 1.
-        second: number of another.
-        data: folder of sequences; the sample where None.
-        frames: folder of regions.
+        second: number of another image.
+        data: folder of sequences; None takes the sample.
+        frames: folder of regions; None detects them.
         features: most regions of an image.
         magnification: half a side of a patch, in radii of its region.
-        matching: strategy.
+        matching: strategy of matching.
     """
     root = sample() if data is None else folder_of(data)
     known = [folder.name for folder in folders.folders(root)]
@@ -105,7 +105,7 @@ def matches(
         for name, colour, kind in (("right", RIGHT, right), ("wrong", WRONG, ~right)):
             rows = np.flatnonzero(kind)
             surest = rows[_spread(regions[0].take(made.a[rows]))]
-            text = f"{len(surest)} of the surest of {len(rows)} matches that are {name}"
+            text = f"the {len(surest)} surest, apart from each other, of {len(rows)} {name} matches"
             ends = np.stack([made.a[surest], made.b[surest]], axis=1)
             parts += [_line(text), _lines(views, ends, colour), _strip(views, ends, colour)]
         return _png(np.concatenate(parts))
@@ -115,7 +115,7 @@ def matches(
 
 
 def _number(text: str) -> int:
-    """Which image, counted from 0."""
+    """The index of an image, from 0."""
     if text not in map(str, range(1, IMAGES + 1)):
         raise InputError(f"image {text!r} is none of 1 to {IMAGES}")
     return int(text) - 1
@@ -131,7 +131,7 @@ class _View:
 
 
 def _spread(regions: AffineFrames) -> Int[np.ndarray, " shown"]:
-    """The first SHOWN regions that are not too near one before them."""
+    """The first SHOWN regions that are not too near an earlier chosen region."""
     chosen: list[int] = []
     for i in range(len(regions)):
         x, y = regions.x[chosen] - regions.x[i], regions.y[chosen] - regions.y[i]
@@ -145,7 +145,7 @@ def _spread(regions: AffineFrames) -> Int[np.ndarray, " shown"]:
 def _lines(
     views: list[_View], matches: Int[np.ndarray, "m 2"], colour: tuple[int, int, int]
 ) -> Colours:
-    """Both images, pale, and what was matched in them: outlines and lines."""
+    """Both images, pale, with the outlines of matched regions, joined by lines."""
     heights, widths = zip(*(view.grey.shape for view in views), strict=True)
     scale = (WIDTH - GAP) / sum(widths)
     canvas = np.full((round(max(heights) * scale), WIDTH, 3), PAPER, np.uint8)
@@ -154,7 +154,7 @@ def _lines(
         size = round(view.grey.shape[1] * scale), round(view.grey.shape[0] * scale)
         pale = 96 + cv2.resize(view.grey, size, interpolation=cv2.INTER_AREA) // 8 * 5
         canvas[: size[1], left : left + size[0]] = pale[:, : WIDTH - left, None]
-    for match in matches[::-1].tolist():  # the surest last, over the others
+    for match in matches[::-1].tolist():  # the surest is drawn last, on top
         middles = []
         for view, left, row in zip(views, lefts, match, strict=True):
             middle = np.array([view.regions.x[row], view.regions.y[row]])
@@ -169,7 +169,7 @@ def _lines(
 def _strip(
     views: list[_View], matches: Int[np.ndarray, "m 2"], colour: tuple[int, int, int]
 ) -> Colours:
-    """Patches of the first matches, those of the first image above."""
+    """The patches of the first matches; the first image's patches are above."""
     strip = np.full((2 * SIDE + 2 * GAP, WIDTH, 3), PAPER, np.uint8)
     for i, match in enumerate(matches[: WIDTH // (SIDE + GAP)].tolist()):
         pair = np.concatenate([view.patches[row] for view, row in zip(views, match, strict=True)])
@@ -187,7 +187,7 @@ def _line(text: str) -> Colours:
 
 
 def _fixed(points: Float64[np.ndarray, "*n 2"]) -> Int32[np.ndarray, "*n 2"]:
-    """Places as OpenCV takes fractions of pixels."""
+    """Places in OpenCV's fixed-point form, for fractions of pixels."""
     return np.round(points * 2**FRACTION).astype(np.int32)
 
 

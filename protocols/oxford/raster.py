@@ -1,6 +1,6 @@
 """The overlap of ellipses as VLB counts it, in the same single precision.
 
-A statement in NumPy of what K. Mikolajczyk's `c_eoverlap` does, which VLBenchmarks and VLB call.
+A NumPy version of K. Mikolajczyk's `c_eoverlap`, which VLBenchmarks and VLB call.
 """
 
 from collections.abc import Iterator
@@ -10,19 +10,19 @@ from jaxtyping import Bool, Float32, Float64, Int
 
 from protocols.oxford.ellipses import Ellipses
 
-STEPS = 50  # of the grid, along the shorter side of the box around both
-POINTS = 1 << 18  # of grids, at a time: they stay in the cache
+STEPS = 50  # grid steps along the shorter side of the box around both ellipses
+POINTS = 1 << 18  # grid points counted at a time: they fit into the processor's cache
 
 Form = Float32[np.ndarray, "3 n"]
-"""Of each ellipse: xx, xy and yy of the matrix that its points are tested by."""
+"""xx, xy and yy of each ellipse's quadratic form, which is below 1 inside the ellipse."""
 
 
 def raster_overlap(a: Ellipses, b: Ellipses) -> Float64[np.ndarray, " n"]:
-    """Share of the points of a grid in either ellipse that lie in both.
+    """Intersection over union of each ellipse with its partner, counted on a grid of points.
 
-    The grid begins a whole number of pixels from the centre of a. On pairs of real regions that
-    share over a half, it was not seen to err by more than 0.01; on made-up ones, by 0.02 where they
-    are 6 times as long as wide, and by 0.14 where 25 times.
+    The grid begins a whole number of pixels from the centre of a. The largest error seen was 0.01
+    on pairs of real regions that overlap by more than a half; on synthetic ellipses it was 0.02 at
+    a ratio of radii of 6, and 0.14 at a ratio of 25.
     """
     forms = [_form(ellipses) for ellipses in (a, b)]
     offset = (b.centre - a.centre).T.astype(np.float32)
@@ -54,7 +54,7 @@ def _form(ellipses: Ellipses) -> Form:
 def _box(
     forms: list[Form], offset: Float32[np.ndarray, "2 n"]
 ) -> tuple[Float32[np.ndarray, "2 n"], Float32[np.ndarray, "2 n"]]:
-    """Whole pixels around both ellipses, from the centre of the first."""
+    """The corners of a box of whole pixels around both ellipses, from the centre of the first."""
     first, second = (
         np.sqrt(form[[2, 0]] / (form[0] * form[2] - form[1] * form[1])) for form in forms
     )
@@ -65,7 +65,7 @@ def _box(
 
 
 def _alike(points: Int[np.ndarray, "2 n"]) -> Iterator[Int[np.ndarray, " some"]]:
-    """Rows whose grids are of about the same size, so that they can be counted together."""
+    """Yields rows whose grids have about the same size, so that they can be counted together."""
     order = np.lexsort((points.max(axis=0), points[0] > points[1]))
     size = points[:, order]
     begin = 0
@@ -83,7 +83,7 @@ def _line(
     step: Float32[np.ndarray, " n"],
     points: int,
 ) -> Float32[np.ndarray, "n points"]:
-    """Places from low to high, each the sum of those before it in single precision; then NaN."""
+    """Grid points from low to high, by repeated addition in single precision; then NaN."""
     at = np.repeat(step[:, None], points, axis=1)
     at[:, 0] = low
     np.cumsum(at, axis=1, out=at)

@@ -1,8 +1,8 @@
 """The Oxford sequences as one data set: regions, patches and ground-truth correspondences.
 
-A set is called `oxford` if it holds the eight published sequences, pixel by pixel, with regions of
-our own Harris-Affine detector; `oxford-six` if it lacks bark and trees, as papers do. How many
-regions an image may have is the split's name. Other sequences are named by their folder. A folder
+A set is named `oxford` if it holds the eight published sequences, equal in every pixel, with
+regions of our own Harris-Affine detector; `oxford-six` if it lacks bark and trees, as in papers.
+The split's name is the most regions of an image. Other sequences are named by their folder. A folder
 of regions, and a magnification of patches, are options of the protocol.
 """
 
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 SIX = ("graf", "bikes", "ubc", "leuven", "boat", "wall")  # of the papers
 EIGHT = (*SIX, "bark", "trees")
 PUBLISHED: dict[str, dict[str, Any]] = official("oxford")
-"""Beginnings of the sha256 hashes of each published sequence: of its `_outline`, and of the grey
+"""First digits of the sha256 hashes of each published sequence: of its `_outline`, and of the grey
 values of each image (`Sequence.pixels`)."""
 
 SIDE = 65  # pixels of a patch
@@ -43,7 +43,7 @@ SIDE = 65  # pixels of a patch
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """A sequence: what image 1 of a plane shares with each of the five others."""
+    """A sequence: the correspondences of image 1 with each of the five other images."""
 
     name: str
     truths: tuple[Truth, ...]  # with images 2 to 6
@@ -52,15 +52,15 @@ class Plane:
 
 @dataclass(frozen=True, eq=False)
 class Oxford:
-    """An opened set."""
+    """An opened data set."""
 
     dataset: Dataset
     planes: tuple[Plane, ...]  # in the order of their names
-    published: bool  # all of them are
+    published: bool  # whether all sequences are published ones
 
 
 def folder_of(root: Path) -> Path:
-    """The folder of the sequences, where `root` may be one of many data sets."""
+    """The folder of the sequences; `root` may also be a folder of many data sets."""
     inner = root / "oxford"
     return inner if inner.is_dir() and any(inner.glob("*/H1to2p")) else root
 
@@ -74,20 +74,20 @@ def open_set(
     measure: Measure,
     allow_partial: bool,
 ) -> Oxford:
-    """Read a set, find its regions, and which of them are the same.
+    """Open a set: read its images, get its regions, and find their correspondences.
 
     Args:
         root: folder of the sequences.
-        frames: folder of regions, as `regions` reads them; detected where None.
-        features: most regions of an image, the strongest; None: all of a folder.
-        magnification: half a side of a patch, in radii of its region; of what is the same, it
-            changes nothing.
+        frames: folder of regions, as `regions` reads them; None detects them.
+        features: most regions of an image, the strongest; None takes all regions of a folder.
+        magnification: half a side of a patch, in radii of its region; it does not change the
+            correspondences.
         measure: of overlap.
-        allow_partial: take what is there of the published sequences.
+        allow_partial: whether published sequences may be missing.
 
     Raises:
         InputError: if a file is missing or malformed, if homographies don't fit the images, or if
-            two images have nothing in common; names the file, or the images.
+            two images have no correspondence; names the file, or the images.
     """
     root = folder_of(root)
     found, _ = find(root)
@@ -96,7 +96,7 @@ def open_set(
     check_fit(root, sequences)
     places = [(sequence, k) for sequence in sequences for k in range(IMAGES)]
     log.info("finding the regions of %d images", len(places))
-    regions.code()  # before threads
+    regions.code()  # computed before threads start
     every = parallel.each(partial(regions_of, frames=frames, features=features), places)
     log.info("cutting out %d patches", sum(len(one) for one in every))
     blocks = parallel.each(
@@ -117,23 +117,23 @@ def open_set(
 
 
 def _with_regions(sequences: list[Sequence], frames: Path | None) -> list[Sequence]:
-    """Those that a folder of regions knows."""
+    """The sequences that have files in a folder of regions."""
     if frames is None:
         return sequences
     known = [one for one in sequences if regions.has_files(frames, one.folder)]
     if not known:
         raise InputError(
-            f"{frames} has regions of none of {', '.join(one.folder for one in sequences)}:"
+            f"{frames} has no regions of {', '.join(one.folder for one in sequences)}:"
             f" {sequences[0].folder}.npz is wanted, or a folder {sequences[0].folder}"
         )
     for one in sequences:
         if one not in known:
-            log.warning("passed over: %s, of which %s has no regions", one.folder, frames)
+            log.warning("skipped: %s, since %s has no regions of it", one.folder, frames)
     return known
 
 
 def _name(root: Path, sequences: list[Sequence], allow_partial: bool) -> tuple[str, bool]:
-    """The name of a set's sequences, and whether none is missing."""
+    """The name of a set's sequences, and whether it is complete."""
     if (root / "dataset.json").is_file():
         return granted(root / "dataset.json", "oxford-sample")[0], True
     made = ("oxford-sample", "oxford-six")
@@ -148,14 +148,14 @@ def _name(root: Path, sequences: list[Sequence], allow_partial: bool) -> tuple[s
     if not allow_partial:
         missing = ", ".join(one for one in SIX if one not in names) or "one of bark and trees"
         raise InputError(
-            f"of the published sequences, {missing} is missing; add what is, or give"
-            " --allow-partial to have the others scored, which enter no leaderboard"
+            f"of the published sequences, {missing} is missing; add it, or give --allow-partial"
+            " to score the other sequences; such scores appear on no leaderboard"
         )
     return "oxford", False
 
 
 def check_fit(root: Path, sequences: list[Sequence]) -> None:
-    """Check homographies against images, except those of published sets and of sets made here.
+    """Check homographies against images, except in published sequences and in sets made here.
 
     Raises:
         InputError: as `fit.check_once` does.
@@ -178,7 +178,7 @@ def differs(sequence: Sequence) -> str:
 
 
 def _outline(sequence: Sequence) -> str:
-    """The sizes of a sequence's images and its homographies."""
+    """The sizes of a sequence's images and its homographies, as text."""
     numbers = " ".join(f"{value:.9g}" for h in sequence.from_first for value in h.ravel())
     return f"{sequence.shapes} {numbers}"
 
@@ -200,7 +200,8 @@ def regions_of(
     if frames is None:
         if features is None:
             raise InputError(
-                "features=none asks for all regions, and a detector has no end: give a number"
+                "features=none takes all regions of files, but a detector needs a limit: give a"
+                " number"
             )
         found = regions.detected(sequence.files[k], sequence.sha256[k], features)
     else:
@@ -211,7 +212,7 @@ def regions_of(
 
 
 def block_of(one: tuple[tuple[Sequence, int], AffineFrames], *, magnification: float) -> Block:
-    """The patches of one image; their hash is kept in the cache by all that they are made from."""
+    """The patches of one image; their hash is cached by all inputs that decide it."""
     (sequence, k), frames = one
     if not 0 < magnification < np.inf:
         raise InputError(f"magnification={magnification:g}: a number above 0 is wanted")
@@ -248,7 +249,7 @@ def _planes(
         if not len(found.a):
             raise InputError(
                 f"no region of {sequence.files[0]} corresponds to one of {sequence.files[k].name}:"
-                " nothing can be scored; take more regions, or leave the sequence out"
+                " there is nothing to score; take more regions, or leave the sequence out"
             )
         return found
 
@@ -265,7 +266,7 @@ def _planes(
 
 
 def _points(planes: tuple[Plane, ...]) -> Int[np.ndarray, " n"]:
-    """A region of image 1 and those that it is assigned in the others are one point."""
+    """Point numbers: a region of image 1 and its assigned regions in other images are one point."""
     point = np.arange(planes[-1].rows[-1].stop)
     for plane in planes:
         for truth, rows in zip(plane.truths, plane.rows[1:], strict=True):

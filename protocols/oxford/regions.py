@@ -1,10 +1,12 @@
-"""The regions of an image: found by Harris-Affine, or read from files that other detectors wrote.
+"""The regions of an image: detected by Harris-Affine, or read from files of other detectors.
 
-Files of a sequence are `<sequence>.npz` with arrays `img1` to `img6`, a row a region: x, y, a11,
-a21, a12, a22 as VLFeat has them, where the first pixel's centre is (1, 1); or `<sequence>/img1.*`
-to `img6.*` in the text form of Oxford's detectors, where it is (0, 0): a length and the number of
-regions, then x, y, a, b, c of a x^2 + 2 b x y + c y^2 = 1 around the centre, and what else the row
-may hold. The latter have no direction and get the main one of the image there.
+There are two kinds of files:
+- `<sequence>.npz` with arrays `img1` to `img6`, in VLFeat's form. A row is a region: x, y, a11,
+  a21, a12, a22. The centre of the first pixel is (1, 1).
+- `<sequence>/img1.*` to `img6.*`, in the text form of Oxford's detectors: a length and the number
+  of regions, then rows of x, y, a, b, c of a x^2 + 2 b x y + c y^2 = 1 around the centre; further
+  columns are ignored. The centre of the first pixel is (0, 0). These regions have no direction;
+  they get the main direction of the image's gradients.
 """
 
 import hashlib
@@ -24,20 +26,20 @@ from protocols.imaging.grey import check, read_grey
 from protocols.imaging.harris_affine import harris_affine, oriented
 from protocols.imaging.sequences import ENDINGS, OTHER_ENDINGS
 
-LARGEST = 1 << 26  # bytes of the regions of an image: more than a million of them
+LARGEST = 1 << 26  # most bytes of the regions of an image: more than a million regions
 
 
 @cache
 def code() -> str:
-    """A hash of what finds regions, and of what cuts out patches, which it imports.
+    """A hash of the code that detects regions, and of the code that cuts out patches.
 
-    Python 3.11 can't parse in several threads: ask before they start.
+    Python 3.11 can't parse in several threads: call this function before they start.
     """
     return code_sha256(harris_affine.__module__)
 
 
 def detected(image: Path, sha256: str, most: int) -> AffineFrames:
-    """The strongest Harris-Affine regions of an image; kept in the cache, by its contents."""
+    """The strongest Harris-Affine regions of an image; kept in the cache, by the image's hash."""
     kept = caches.kept("regions")
     origin = {"image": sha256, "most": str(most), "code": code()}
     rows = kept.read_array(origin)
@@ -48,15 +50,15 @@ def detected(image: Path, sha256: str, most: int) -> AffineFrames:
 
 
 def has_files(folder: Path, sequence: str) -> bool:
-    """Whether a folder of regions has any of a sequence."""
+    """Whether a folder of regions has files of a sequence."""
     return (folder / f"{sequence}.npz").is_file() or (folder / sequence).is_dir()
 
 
 def read(folder: Path, sequence: str, number: int, image: Path) -> AffineFrames:
-    """The regions of one image as files have them, in their order.
+    """The regions of one image from files, in the files' order.
 
     Raises:
-        InputError: if a file is missing or malformed; names it.
+        InputError: if a file is missing or malformed; names the file.
     """
     arrays = folder / f"{sequence}.npz"
     if arrays.is_file():
@@ -70,8 +72,8 @@ def read(folder: Path, sequence: str, number: int, image: Path) -> AffineFrames:
     ]
     if len(found) != 1:
         raise InputError(
-            f"{folder / sequence} has {len(found)} files of regions called img{number}.*; one is"
-            f" wanted, or {arrays.name} with all of the sequence beside that folder"
+            f"{folder / sequence} has {len(found)} files of regions called img{number}.*; one file"
+            f" is wanted, or {arrays.name} beside that folder with all regions of the sequence"
         )
     return oriented(read_grey(image), _checked(_of_oxford(found[0]), image, str(found[0])))
 
@@ -85,7 +87,7 @@ def _of_vlfeat(file: Path, name: str) -> AffineFrames:
             raise InputError(f"it would have {size} bytes, more than {LARGEST}")
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             rows = arrays[name]
-    except Exception as error:  # of many types, by the way in which the file is broken
+    except Exception as error:  # a broken file gives errors of many types
         told = f"{type(error).__name__}: {one_line(error)}"
         raise InputError(f"{file} has no array {name} ({told}): {remedy}") from error
     if rows.ndim != 2 or rows.shape[1] != 6 or rows.dtype.kind not in "iuf":
@@ -102,13 +104,13 @@ def _of_oxford(file: Path) -> AffineFrames:
         _, count, *lines = [line for line in text.split("\n") if line.strip()]
         rows = np.array([[texts.number(word) for word in line.split()[:5]] for line in lines])
         if rows.shape != (int(count), 5):
-            raise InputError(f"{count.strip()} regions are announced, there are {len(rows)} rows")
+            raise InputError(f"{count.strip()} regions are declared, there are {len(rows)} rows")
     except ValueError as error:
         raise InputError(f"{file} can't be read as regions ({error}): {remedy}") from error
     x, y, a, b, c = rows.T.copy()
     matrix = np.zeros((len(x), 2, 2))
-    with np.errstate(all="ignore"):  # of what is no ellipse
-        # The root of the inverse form that leaves what is upright upright.
+    with np.errstate(all="ignore"):  # rows that are not ellipses are refused later
+        # The lower triangular root of the inverse form: it keeps upright regions upright.
         wide = np.sqrt(c / (a * c - b * b))
         matrix[:, 0, 0], matrix[:, 1, 0] = wide, -b * wide / c
         matrix[:, 1, 1] = 1 / np.sqrt(c)
@@ -116,7 +118,7 @@ def _of_oxford(file: Path) -> AffineFrames:
 
 
 def _checked(frames: AffineFrames, image: Path, what: str) -> AffineFrames:
-    with np.errstate(all="ignore"):  # of what is no ellipse
+    with np.errstate(all="ignore"):  # rows may not be ellipses
         sound = np.isfinite(table(frames)).all(axis=1) & (np.linalg.det(frames.matrix) != 0)
     if not sound.all():
         bad = np.flatnonzero(~sound)[0] + 1
@@ -127,10 +129,10 @@ def _checked(frames: AffineFrames, image: Path, what: str) -> AffineFrames:
 
 
 def chosen(frames: AffineFrames, most: int | None) -> AffineFrames:
-    """The strongest regions, in an order that is drawn from what they are.
+    """The strongest regions, ordered by a hash of each region.
 
-    So neither the order of a file nor their strength tells anything where distances tie. Of equal
-    ones, as those of files are, those that come first in this order are taken.
+    So where distances tie, neither the order of a file nor the strength of regions matters. If
+    regions are equally strong, as regions of files are, the first in this order are taken.
     """
     rows = np.ascontiguousarray(table(frames)[:, :6])
     drawn = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in rows]
@@ -140,7 +142,7 @@ def chosen(frames: AffineFrames, most: int | None) -> AffineFrames:
 
 
 def table(frames: AffineFrames) -> Float64[np.ndarray, "n 7"]:
-    """Regions as rows: x, y, the matrix row by row, the score."""
+    """Regions as rows: x, y, the matrix row by row, score."""
     matrix = frames.matrix.reshape(-1, 4)
     return np.concatenate(
         [frames.x[:, None], frames.y[:, None], matrix, frames.score[:, None]], axis=1

@@ -1,8 +1,8 @@
-"""The set `oxford-sample`: small, in the layout of Oxford's, made from photographs at hand.
+"""The data set `oxford-sample`: small, in Oxford's layout, made from scikit-image's photographs.
 
-Views and lights are those of `hpatches-sample`, and like it the set is the same on every machine;
-its regions are found where it is opened. It is for trying things out and for tests of the whole;
-its scores are not those of Oxford's sequences and enter no table beside them.
+Views and lights are those of `hpatches-sample`, and the set too is the same on every machine. Its
+regions are detected when it is opened. It is for first trials and for end-to-end tests; its scores
+are not those of Oxford's sequences and appear in no table with them.
 """
 
 import json
@@ -15,22 +15,22 @@ from protocols.samples import kept, photograph
 
 VERSION = 1  # raised with SHA256
 SHA256 = "5ab19b0878ef746e3dd2b9afbdd9c03330de63ecf983cad93829a108c10093d5"
-"""Of the whole set; see `cache.fingerprint`."""
+"""Hash of the whole set; see `cache.fingerprint`."""
 
 NAME = "oxford-sample"
 SEQUENCES = {"i_camera": "camera.png", "v_astronaut": "astronaut.png"}
 """Photographs in the public domain or under CC0, all PNG: decoders agree on every pixel."""
 
-PART = slice(140, 300), slice(160, 320)  # rows and columns of a photograph: less is done sooner
+PART = slice(140, 300), slice(160, 320)  # rows and columns used of a photograph, to save time
 
 
 def sample() -> Path:
     """The folder of the set; it is made on first use, in some seconds, and kept in the cache.
 
-    Where its files are not as they were made, it is made again.
+    If its files have changed, it is made again.
 
     Raises:
-        RuntimeError: if this machine makes another set than it should.
+        ComputeError: if the set made on this machine has another hash.
     """
     return kept(NAME, VERSION, make, SHA256)
 

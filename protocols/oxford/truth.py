@@ -1,4 +1,4 @@
-"""Which regions of two images of a plane are the same: those that overlap where one is mapped."""
+"""Finds the correspondences of two images of a plane: regions that overlap after mapping."""
 
 from dataclasses import dataclass
 
@@ -11,24 +11,24 @@ from protocols.imaging.sequences import Homography
 from protocols.oxford.ellipses import Ellipses, Measure, ellipses_of, overlapping, warped
 from protocols.oxford.matching import Matches, one_to_one
 
-MAGNIFICATION = 3.0  # radii of what is compared; and of patches, if not told otherwise
-OVERLAP = 0.5  # more than this is a correspondence of descriptors
-REPEATED = 0.6  # more than this is a correspondence of regions,
-RADIUS = 30.0  # once they are scaled so that those of the first image have this radius, in pixels
+MAGNIFICATION = 3.0  # radii of a compared region, and of a patch by default
+OVERLAP = 0.5  # a larger overlap is a correspondence for descriptors
+REPEATED = 0.6  # for repeatability, a larger overlap is a correspondence of regions
+RADIUS = 30.0  # pixels: radius to which the first image's regions are scaled for that
 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """Pairs of rows of two images that show the same; in the order of a, then b."""
+    """Correspondences: pairs of rows of two images, in the order of a, then b."""
 
     a: Int[np.ndarray, " pairs"]
     b: Int[np.ndarray, " pairs"]
-    assigned: Int[np.ndarray, " m"]  # which of the pairs are left if each row may have one partner
+    assigned: Int[np.ndarray, " m"]  # one-to-one pairs among them
     rows: int  # regions of the first image
     columns: int  # regions of the second
 
     def holds(self, matches: Matches) -> Bool[np.ndarray, " m"]:
-        """Which matches are right. A match need not be the assigned one."""
+        """Which matches are right. Any correspondence is right, assigned or not."""
         known = self.a * self.columns + self.b  # ascending
         asked = matches.a * self.columns + matches.b
         place = np.minimum(np.searchsorted(known, asked), max(len(known) - 1, 0))
@@ -38,16 +38,15 @@ class Truth:
 def correspondences(
     a: AffineFrames, b: AffineFrames, homography: Homography, measure: Measure
 ) -> Truth:
-    """Regions that overlap by more than a half when those of the second image are mapped back.
+    """Regions that overlap by more than a half after mapping the second image's regions back.
 
-    As VLB has it in its mode "descriptors": regions are magnified by 3, none is left out for lying
-    outside the part that both images show, and each gets the partner it overlaps most with, the
-    largest overlap of all first.
+    As in VLB's mode "descriptors": regions are magnified by 3; regions outside the part that both
+    images show are not left out; partners are assigned one to one, the largest overlap first.
 
     Args:
         a: regions of the first image.
-        b: regions of the second.
-        homography: from pixels of the first image to those of the second.
+        b: regions of the second image.
+        homography: from pixels of the first image to pixels of the second.
         measure: of overlap.
     """
     back = warped(ellipses_of(b), np.linalg.inv(homography))
@@ -63,20 +62,20 @@ def repeatability(
     shapes: tuple[tuple[int, int], tuple[int, int]],
     measure: Measure,
 ) -> tuple[float, int]:
-    """Share of regions that are found again, of the image that has fewer, and their number.
+    """Number of corresponding regions / number of regions in the image with fewer; and the former.
 
-    Mikolajczyk et al., IJCV 2005, section 4.1: overlap error below 40 % of regions scaled to a
-    radius of 30 pixels, among those whose outlines lie in both images.
+    Mikolajczyk et al., IJCV 2005, section 4.1: regions whose outlines lie in both images correspond
+    if their overlap error is below 40 %, after scaling to a radius of 30 pixels.
 
     Args:
         a: regions of the first image.
-        b: regions of the second.
-        homography: from pixels of the first image to those of the second.
+        b: regions of the second image.
+        homography: from pixels of the first image to pixels of the second.
         shapes: height and width of both images.
         measure: of overlap.
 
     Raises:
-        InputError: if an image has no region in the part that both show.
+        InputError: if an image has no region in the part that both images show.
     """
     back = np.linalg.inv(homography)
     here, there = ellipses_of(a), ellipses_of(b)
@@ -86,7 +85,9 @@ def repeatability(
     here, mapped = here.take(np.flatnonzero(seen_a)), mapped.take(np.flatnonzero(seen_b))
     fewer = min(len(here), len(mapped))
     if not fewer:
-        raise InputError("an image has no region where both images see: repeatability is undefined")
+        raise InputError(
+            "an image has no region in the part that both show: repeatability is undefined"
+        )
     found = len(_truth(here, mapped, REPEATED, measure, RADIUS).assigned)
     return found / fewer, found
 
@@ -101,6 +102,6 @@ def _truth(
 
 
 def _inside(ellipses: Ellipses, shape: tuple[int, int]) -> Bool[np.ndarray, " n"]:
-    """Whether the whole ellipse lies in an image, by VLB's bounds: from 0 to its width."""
+    """Whether the whole ellipse lies in an image, by VLB's bounds: from 0 to width and height."""
     low, high = ellipses.centre - ellipses.box, ellipses.centre + ellipses.box
     return np.all((low > 0) & (high < np.array(shape[::-1])), axis=1)

@@ -1,1 +1,1 @@
-"""The PhotoTour patches of UBC (Winder & Brown 2007): their files, and what is measured on them."""
+"""The PhotoTour patches of UBC (Winder & Brown 2007): their files and their protocols."""

@@ -1,8 +1,8 @@
-"""The two published variants of FPR95 that do not treat ties as `harness.metrics.fpr_at_95` does.
+"""The two published variants of FPR95 that treat ties unlike `harness.metrics.fpr_at_95`.
 
-They exist to repeat published numbers. On distances that all differ, hardnet's is the harness's
-own, and tian's lies at most one match's rank above it; on distances that often tie, as Hamming's,
-the three differ by up to half a point of percent.
+They exist to reproduce published numbers. If all distances differ, hardnet's variant equals the
+harness's FPR95, and tian's accepts at most one more match. On distances that often tie, like
+Hamming's, the three differ by up to half a percentage point.
 """
 
 import numpy as np
@@ -13,15 +13,15 @@ from harness.metrics import Ranking
 
 
 def fpr_at_95_hardnet(match: Bool[np.ndarray, " n"], distance: Float[np.ndarray, " n"]) -> float:
-    """Share of non-matches that sort before the match at which 95 % of matches are reached.
+    """Share of non-matches that are sorted before the match that completes 95 % of the matches.
 
-    HardNet's `ErrorRateAt95Recall` (A. Mishchuk et al., 2017), which most later papers took over.
-    **Pairs of equal distance stay in the order that they are given in**, so it depends on the
-    order of a list of pairs. The original sorts by NumPy's default, which leaves that order open,
-    and first takes 1 / (1 / (d + 1e-8) + 1e-8) of the distance d, which rounding may tie.
+    HardNet's `ErrorRateAt95Recall` (A. Mishchuk et al., 2017), which most later papers use. **Pairs
+    of equal distance stay in the given order**, so the result depends on the order of the pairs.
+    The original uses NumPy's default sort, which does not define the order of ties; and it first
+    maps a distance d to 1 / (1 / (d + 1e-8) + 1e-8), where rounding may create ties.
 
     Raises:
-        InputError: if there is no match, or nothing else.
+        InputError: if there is no match, or no non-match.
 
     Example:
         >>> same = np.ones(4)
@@ -40,13 +40,13 @@ def fpr_at_95_hardnet(match: Bool[np.ndarray, " n"], distance: Float[np.ndarray,
 
 
 def fpr_at_95_tian(ranking: Ranking) -> float:
-    """Share of non-matches no farther than match number ceil(0.95 n) + 1 of n, ascending.
+    """Share of non-matches no farther than match number ceil(0.95 n) + 1 of n, in ascending order.
 
-    Y. Tian's `cal_fpr95` (HyNet, 2020) and the evaluation of TFeat. Ties are accepted together.
+    Y. Tian's `cal_fpr95` (HyNet, 2020), also in TFeat's evaluation. Ties are accepted together.
 
     Raises:
-        InputError: if there are fewer than 20 matches: number ceil(0.95 n) + 1 doesn't exist; or
-            if every pair is a match.
+        InputError: if there are fewer than 20 matches, so that match number ceil(0.95 n) + 1 does
+            not exist; or if every pair is a match.
 
     Example:
         >>> from harness.metrics import rank

@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float, Int
 
 from harness.statistics import Interval, interval_of_rate
 
-WINDOW = 0.01  # least reach below and above 95 % recall in which the ROC curve's slope is taken
+WINDOW = 0.01  # the ROC curve's slope is taken at least this far below and above 95 % recall
 
 Points = Int[np.ndarray, " m"]
 
@@ -17,21 +17,21 @@ def interval_of_fpr95(
     a: Points,
     b: Points,
 ) -> Interval | None:
-    """Interval over scenes of other points of this kind; None where pairs show only one point.
+    """95 % confidence interval over samples of such points; None if all pairs show one point.
 
-    Pairs are not independent, because one point shows in many of them, as first or second patch.
-    And the threshold is itself estimated, from the matches. So FPR95 is linearised (Bahadur 1966):
-    a non-match has an influence if it is accepted, a match if it is, times the slope of the ROC
-    curve at 95 % recall. The variance is the sum of the products of influences of any two pairs
-    that share a point (Aronow, Samii and Assenova, Cluster-robust variance estimation for dyadic
-    data, Political Analysis 23, 2015), but never less than that of independent pairs.
+    Pairs are not independent: a point is in many of them, as first or second patch. The threshold
+    is itself estimated, from the matches. So FPR95 is linearised (Bahadur 1966). A non-match's
+    influence is whether it is accepted; a match's influence is whether it is accepted, times minus
+    the slope of the ROC curve at 95 % recall. The variance is the sum of the products of influences
+    of any two pairs that share a point (Aronow, Samii and Assenova, Cluster-robust variance
+    estimation for dyadic data, Political Analysis 23, 2015), but at least that of unrelated pairs.
 
     Args:
         rate: FPR95, or a variant of it.
-        match: whether a pair is a match; some are, and some are not.
+        match: whether each pair is a match; both kinds must occur.
         distance: of each pair.
         a: the point of each pair's first patch.
-        b: the point of its second patch; in a match, the same.
+        b: the point of each pair's second patch; for a match, the same point.
     """
     points = np.count_nonzero(np.bincount(np.append(a, b)))
     if points < 2:
@@ -46,7 +46,7 @@ def interval_of_fpr95(
 
 
 def _slope(matched: Float[np.ndarray, " matches"], others: Float[np.ndarray, " others"]) -> float:
-    """How fast the false positive rate grows with recall, around 95 %; distances ascend."""
+    """Slope of the false positive rate over recall, around 95 %; distances must ascend."""
     n = len(matched)
     window = max(WINDOW, n**-0.5)  # wide enough for some matches
     low, high = (int(np.clip(n * (0.95 + side), 1, n)) for side in (-window, window))
@@ -55,12 +55,12 @@ def _slope(matched: Float[np.ndarray, " matches"], others: Float[np.ndarray, " o
 
 
 def _variance(influence: Float[np.ndarray, " m"], a: Points, b: Points) -> float:
-    """Variance of the sum of influences, where two pairs that share a point are dependent."""
+    """Variance of the sum of influences; two pairs that share a point are dependent."""
     apart = a != b
     end = 1 + int(max(a.max(), b.max()))
     of_points = np.bincount(a, influence, end) + np.bincount(b[apart], influence[apart], end)
     low, high = np.sort(np.stack([a, b])[:, apart], axis=0)
     _, dyad = np.unique(low * end + high, return_inverse=True)
-    of_dyads = np.bincount(dyad, influence[apart])  # above they count at both of their points
+    of_dyads = np.bincount(dyad, influence[apart])  # counted twice above, at both points
     shared = np.square(of_points).sum() - np.square(of_dyads).sum()
     return float(max(shared, np.square(influence).sum()))

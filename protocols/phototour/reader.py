@@ -1,10 +1,12 @@
-"""Reads a scene in the official PhotoTour format: text checked up front, tiles mapped into memory.
+"""Reads a scene in the official PhotoTour format: text is checked first, tiles are memory-mapped.
 
-A scene is a folder with `patches0000.bmp`, `patches0001.bmp`, ... (16 x 16 patches of 64 x 64
-pixels each, row by row, the last one padded), `info.txt` (a line a patch, first the number of its
-3-D point), lists of pairs `m50_*.txt` (columns 1 and 4: patches counted from 0; 2 and 5: their
-points) and perhaps `interest.txt` (first the reference image, in which the point was found).
-Further columns are passed over, but every line of a file has as many as the others.
+A scene is a folder of these files:
+- Tiles `patches0000.bmp`, `patches0001.bmp`, ...: 16 x 16 patches of 64 x 64 pixels each, row by
+  row; the last tile is padded.
+- `info.txt`: a line a patch; its first number is the number of the patch's 3-D point.
+- Lists of pairs `m50_*.txt`: columns 1 and 4 are patches counted from 0, 2 and 5 their points.
+- `interest.txt`, optional: the first number is the reference image, in which the point was found.
+Further columns are ignored, but all lines of a file must have the same number of columns.
 """
 
 import hashlib
@@ -28,35 +30,35 @@ from harness.types import Patches, Rows
 from protocols.phototour.writer import GRID, PIXELS, SIDE, TILE
 
 TOGETHER = 16  # tiles of a block: at most 16 MiB of patches
-TEST = "m50_100000_100000_0.txt"  # the pairs that papers report on
+TEST = "m50_100000_100000_0.txt"  # the pairs of papers' results
 NUMBERED = re.compile(r"patches(\d+)\.bmp", re.IGNORECASE)
-LARGEST = 2**53  # whole number up to which a float holds all
+LARGEST = 2**53  # a float represents every whole number up to this
 AGAIN = "get the scene again"
 
 Numbers = Int[np.ndarray, "_"]
-"""Whole numbers; several such arrays need not be equally long."""
+"""Whole numbers; arrays of this type may differ in length."""
 
 
 @dataclass(frozen=True)
 class Tile:
-    """Where the pixels of one bitmap begin, and in which order its rows stand."""
+    """One bitmap: the offset of its pixels, and the order of its rows."""
 
     file: Path
     offset: int  # bytes
-    upright: bool  # the highest row first; bitmaps usually begin with the lowest
+    upright: bool  # whether the top row comes first; bitmaps usually begin with the bottom row
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """One folder, its text read and its tiles found; no pixel is."""
+    """A scene whose info.txt was read and whose tiles were found; no pixel was read."""
 
     name: str
     folder: Path
-    point: Rows  # of every patch; numbered within the scene
+    point: Rows  # the point of every patch, numbered within the scene
     tiles: tuple[Tile, ...]
 
     def __len__(self) -> int:
-        """Patches."""
+        """The number of patches."""
         return len(self.point)
 
 
@@ -71,20 +73,20 @@ class Pairs:
 
     @property
     def sha256(self) -> str:
-        """Of the numbers: line ends and spare columns have no say."""
+        """Hash of the numbers; line ends and unused columns do not change it."""
         return sha256(self.a, self.b, self.match)
 
 
 def read_scene(folder: Path, name: str | None = None) -> Scene:
-    """Find a scene's patches and the point of each; every tile's header and length is checked.
+    """The scene in a folder; every tile's header and length is checked.
 
     Args:
         folder: of the scene.
-        name: of the scene; that of the folder, links followed, where None.
+        name: of the scene; None takes the folder's name, after following links.
 
     Raises:
         FileMissingError: if info.txt or a tile is missing.
-        InputError: if a file is damaged, or tiles and lines don't fit each other.
+        InputError: if a file is damaged, or the numbers of tiles and lines disagree.
     """
     point = _whole(_table(folder / "info.txt", 1)[:, 0], folder / "info.txt")
     lines = f"{folder / 'info.txt'} has {len(point)} lines"
@@ -102,12 +104,12 @@ def read_scene(folder: Path, name: str | None = None) -> Scene:
 
 
 def read_pairs(scene: Scene, name: str | None = None) -> Pairs:
-    """The pairs of a list: of the papers' list or, where it isn't there, of the largest one.
+    """The pairs of a list; None takes the papers' list or, if it is missing, the largest list.
 
     Raises:
         FileMissingError: if there is no such list.
         InputError: if the name has a folder in it, or the list is not as long as its name says,
-            or does not fit info.txt.
+            or disagrees with info.txt.
     """
     if name is not None and (name in ("", ".", "..") or re.search(r"[/\\\0]", name)):
         raise InputError(
@@ -128,8 +130,8 @@ def read_pairs(scene: Scene, name: str | None = None) -> Pairs:
     outside = np.flatnonzero(((rows < 0) | (rows >= len(scene))).any(axis=1))
     if outside.size:
         raise InputError(
-            f"{file}, line {_line(file, outside[0])}: patches {rows[outside[0]].tolist()} of a"
-            f" scene that has {len(scene)} (lines of info.txt); {AGAIN}"
+            f"{file}, line {_line(file, outside[0])}: patches {rows[outside[0]].tolist()}, but the"
+            f" scene has {len(scene)} (lines of info.txt); {AGAIN}"
         )
     wrong = np.flatnonzero((scene.point[rows] != points).any(axis=1))
     if wrong.size:
@@ -148,26 +150,26 @@ def read_pairs(scene: Scene, name: str | None = None) -> Pairs:
 
 
 def read_reference_images(scene: Scene) -> Rows:
-    """The number of the image in which each patch's point was found.
+    """The number of the reference image of each patch's point.
 
     Raises:
         FileMissingError: if the scene has no interest.txt.
-        InputError: if it is cut off.
+        InputError: if the file is cut off.
     """
     file = scene.folder / "interest.txt"
     return _whole(_table(file, 1)[:, 0], file)
 
 
 def blocks(scene: Scene, rows: Rows | None = None) -> tuple[Block, ...]:
-    """Patches of a scene, those of 16 tiles together; all of them, or the rows given.
+    """The patches of a scene as blocks of up to 16 tiles.
 
     Args:
-        scene: read before.
-        rows: ascending, none twice.
+        scene: from `read_scene`.
+        rows: the wanted patches, ascending, without repeats; None takes all.
     """
     rows = np.arange(len(scene)) if rows is None else rows
     tiles = np.unique(rows // TILE).tolist()
-    with ThreadPoolExecutor() as pool:  # reading and hashing let other threads run
+    with ThreadPoolExecutor() as pool:  # reading and hashing release the GIL
         hashes = pool.map(lambda number: _contents(scene.tiles[number].file), tiles)
         known = dict(zip(tiles, hashes, strict=True))
     found = []
@@ -184,7 +186,7 @@ def blocks(scene: Scene, rows: Rows | None = None) -> tuple[Block, ...]:
 
 
 def _read(tiles: Sequence[Tile], rows: Rows) -> Patches:
-    """The patches of some rows, counted from the first tile's first."""
+    """The patches at these rows; row 0 is the first patch of the first tile."""
     out = np.empty((len(rows), SIDE, SIDE), np.uint8)
     for number, tile in enumerate(tiles):
         own = slice(*np.searchsorted(rows, [number * TILE, (number + 1) * TILE]))
@@ -200,7 +202,7 @@ def _pixels(tile: Tile) -> UInt8[np.ndarray, "1024 1024"]:
 
 
 def _tile(file: Path) -> Tile:
-    """Check a bitmap's headers, its palette and its length."""
+    """The tile in a bitmap, after a check of its headers, palette and length."""
     with file.open("rb") as stream:
         head = stream.read(14 + 4)
         if len(head) < 18 or head[:2] != b"BM":
@@ -208,7 +210,7 @@ def _tile(file: Path) -> Tile:
         offset, length = struct.unpack("<II", head[10:18])
         rest = stream.read(max(offset - len(head), 0)) if offset < 1 << 16 else b""
         size = stream.seek(0, 2)
-    core = length == 12  # the first form of the header: numbers of 16 bits, colours of 3 bytes
+    core = length == 12  # the oldest header: 16-bit numbers, colours of 3 bytes
     if len(rest) < offset - 18 or offset < 14 + length or not (core or 40 <= length):
         raise InputError(f"{file} is cut off after {size} bytes, or its header is damaged; {AGAIN}")
     if core:
@@ -220,14 +222,16 @@ def _tile(file: Path) -> Tile:
     if (width, abs(height), bits, packing) != (PIXELS, PIXELS, 8, 0):
         raise InputError(
             f"{file} is {width} x {abs(height)} pixels of {bits} bits"
-            f"{', compressed' * bool(packing)}; a tile has {PIXELS} x {PIXELS} of 8, as they are"
+            f"{', compressed' * bool(packing)}; a tile has {PIXELS} x {PIXELS} of 8, not compressed"
         )
     colour = 3 if core else 4
     palette = np.frombuffer(rest[length - 4 :], np.uint8)
     colours = min(colours or 256, len(palette) // colour)
     palette = palette[: colours * colour].reshape(-1, colour)[:, :3]
     if (palette != np.arange(colours)[:, None]).any():
-        raise InputError(f"{file} has a palette of other colours than the 256 greys in order")
+        raise InputError(
+            f"{file} has a palette of other colours; the 256 greys in order are wanted"
+        )
     end = offset + PIXELS * PIXELS
     if size != end:
         what = f"is cut off after {size} of" if size < end else f"has {size} bytes, more than its"
@@ -236,7 +240,7 @@ def _tile(file: Path) -> Tile:
 
 
 def _numbered(folder: Path, wanted: int, lines: str) -> list[Path]:
-    """The tiles of a folder in the order of their numbers, which run from 0 without a gap."""
+    """The tiles of a folder, sorted by number; numbers must run from 0 without a gap."""
     found: dict[int, Path] = {}
     for file in folders.entries(folder):
         named = NUMBERED.fullmatch(file.name)
@@ -268,7 +272,7 @@ def _largest(folder: Path) -> str:
 
 
 def _table(file: Path, columns: int) -> np.ndarray:
-    """Numbers of a text file, a row a line; lines have at least so many, each the same."""
+    """The numbers of a text file, a row a line; all lines have equally many, at least `columns`."""
     if not file.is_file():
         raise FileMissingError(f"{file} is missing: {AGAIN}")
     text = texts.read(file)
@@ -285,18 +289,18 @@ def _table(file: Path, columns: int) -> np.ndarray:
 
 
 def _lines(file: Path) -> int:
-    """How many there are, blank ones left out."""
+    """The number of lines that are not blank."""
     return sum(bool(line.strip()) for line in texts.read_table(file).split("\n"))
 
 
 def _line(file: Path, row: np.integer) -> int:
-    """The number of a row's line, from 1: blank lines are no rows, but editors count them."""
+    """The line number of a row, from 1; blank lines count as lines, not as rows."""
     lines = enumerate(texts.read(file).split("\n"), 1)
     return [number for number, line in lines if line.strip()][row]
 
 
 def _fault(file: Path, text: str, columns: int) -> str:
-    """What is wrong with a file that is no table: the first line that is unlike the first one."""
+    """The fault of a file that is not a table: the first line that differs from the first row."""
     lines = text.rstrip("\n").split("\n")
     if not text.strip():
         return f"{file} is empty: {AGAIN}"
@@ -322,8 +326,8 @@ def _whole(numbers: np.ndarray, file: Path) -> Int[np.ndarray, "..."]:
     bad = np.argwhere((numbers != np.rint(numbers)) | (np.abs(numbers) > LARGEST))
     if bad.size:
         raise InputError(
-            f"{file}, line {_line(file, bad[0, 0])}: {numbers[tuple(bad[0])]} can't number"
-            f" anything; {AGAIN}"
+            f"{file}, line {_line(file, bad[0, 0])}: {numbers[tuple(bad[0])]} is not a valid whole"
+            f" number; {AGAIN}"
         )
     return numbers.astype(np.int64)
 
@@ -333,7 +337,7 @@ def _contents(file: Path) -> str:
 
 
 def sha256(*arrays: np.ndarray) -> str:
-    """Of whole numbers, whatever the type that holds them."""
+    """Hash of whole numbers; their integer type does not change it."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(array.astype("<i8").tobytes())

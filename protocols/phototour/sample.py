@@ -1,9 +1,9 @@
-"""The set `phototour-sample`: three small scenes in the official format, made from photographs.
+"""The data set `phototour-sample`: three small scenes in the official format.
 
-scikit-image ships the photographs. Patches of one point are read through known maps and lit in
-three ways. It is for trying things out and for tests of the whole; its scores are not those of
-PhotoTour and enter no table beside them. As `hpatches-sample`, it has the same bytes on every
-machine.
+They are made from scikit-image's photographs. The patches of one point are sampled through known
+maps, each in another light. The set is for first trials and for end-to-end tests; its scores are
+not those of PhotoTour and appear in no table with them. Like `hpatches-sample`, it has the same
+bytes on every machine.
 """
 
 import zlib
@@ -32,27 +32,27 @@ from protocols.samples import kept, photograph
 
 VERSION = 1  # raised with SHA256
 SHA256 = "a62b1670541121c5ba5b138add7b5e1007bc973336736350f7de270461f10d39"
-"""Of the whole set; see `cache.fingerprint`."""
+"""Hash of the whole set; see `cache.fingerprint`."""
 
 SCENES = {"astronaut": "astronaut.png", "camera": "camera.png", "coffee": "coffee.png"}
 """Photographs in the public domain or under CC0, all PNG: decoders agree on every pixel."""
 
-POINTS = 300  # of a scene, the strongest
-LARGEST = 32.0  # half a side of a region, in pixels: the photograph is read about pixel by pixel
-IMAGES = 4  # reference images, which points are dealt to in turn
-VIEWS = ("e", "e", "h")  # strength of the jitter of a point's patches; every other point has two
+POINTS = 300  # most points of a scene, the strongest
+LARGEST = 32.0  # half a side of a region in pixels: a patch's pixel is at most about one of them
+IMAGES = 4  # reference images, assigned to points in turn
+VIEWS = ("e", "e", "h")  # jitter of each patch of a point; every other point lacks the third
 LIGHTS = ((1.0, 0.0), (0.75, 30.0), (1.25, -40.0))  # gain and offset of each view
-GRAIN = 8.0  # grey values of noise; the standard deviation is 0.58 of it
-PAIRS = 1000  # half of them matches
+GRAIN = 8.0  # noise in grey values; its standard deviation is 0.58 times this
+PAIRS = 1000  # half of them are matches
 
 
 def sample() -> Path:
     """The folder of the set; it is made on first use, in some seconds, and kept in the cache.
 
-    Where its files are not as they were made, it is made again.
+    If its files have changed, it is made again.
 
     Raises:
-        RuntimeError: if this machine makes another set than it should.
+        ComputeError: if the set made on this machine has another hash.
     """
     return kept("phototour-sample", VERSION, make, SHA256)
 
@@ -110,7 +110,7 @@ def _patches(
 
 
 def _pairs(point: Int[np.ndarray, " n"], seed: tuple[int, ...]) -> Int[np.ndarray, "m 2"]:
-    """As many matches as others, mixed."""
+    """As many matches as non-matches, in random order."""
     numbers = uniform((*seed, 3), 4, 4 * PAIRS)
     one, other = np.nonzero(point[:, None] == point)
     matches = np.stack([one, other], axis=1)[one < other]

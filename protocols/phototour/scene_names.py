@@ -1,4 +1,4 @@
-"""What a scene may be called."""
+"""Checks the name of a new scene."""
 
 import re
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 from harness.errors import InputError
 from protocols.phototour.scenes import MEAN, OFFICIAL
 
-NAMES = (MEAN, *OFFICIAL)  # that no scene may have, in capitals neither
+NAMES = (MEAN, *OFFICIAL)  # reserved names, also in capitals
 
 
 def check_name(out: Path, name: str) -> None:
-    """Refuse a name that scenes can't have.
+    """Refuse a name that a scene can't have.
 
     Raises:
-        InputError: if `name`, or that of the folder, is no name for a scene.
+        InputError: if `name`, or the name of the folder, can't be the name of a scene.
     """
     for what in (name, out.name):
         if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*", what) or what.lower() in NAMES:

@@ -1,4 +1,4 @@
-"""PhotoTour scenes to train on: every patch, not only those of a list of pairs."""
+"""PhotoTour scenes as training data: all patches, not only those in a list of pairs."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,14 +16,14 @@ from protocols.phototour.scenes import holds_scenes, join, open_scenes
 
 
 def training_set(data: Path) -> Dataset | None:
-    """All patches of the scenes in a folder, or of the one that it is; None if it has none.
+    """All patches of the scenes in a folder; None if there is no scene.
 
-    The image of a patch is the reference image of its point where interest.txt tells it, otherwise
-    all of a scene are of one image.
+    The folder may itself be a scene. The image of a patch is its point's reference image, from
+    interest.txt; without that file, all patches of a scene have one image.
 
     Raises:
         FileMissingError: if a part of a scene is missing.
-        InputError: if a file of a scene is damaged, or two scenes are one.
+        InputError: if a file of a scene is damaged, or two scenes are the same.
     """
     if not holds_scenes(data):
         return None
@@ -42,7 +42,7 @@ def training_set(data: Path) -> Dataset | None:
 
 
 def _files(scene: Scene, image: Rows) -> Iterator[str]:
-    """sha256 of the file of each image that has a number, ascending; "" where nothing tells it."""
+    """Yields the sha256 of each image's file, by ascending image number; "" if it is not known."""
     about = scene.folder / "dataset.json"
     told = about.is_file() and (scene.folder / "interest.txt").is_file()
     try:

@@ -1,4 +1,4 @@
-"""Writes a scene in the official PhotoTour format: tiles of patches, and text files about them."""
+"""Writes a scene in the official PhotoTour format: tiles of patches, and text files."""
 
 import json
 import re
@@ -33,11 +33,11 @@ def write_scene(
     second: Int[np.ndarray, " n"] | None = None,
     about: Mapping[str, object] | None = None,
 ) -> None:
-    """Write one scene into a new folder, which appears when it is whole; as `fill` does.
+    """Write one scene into a new folder, with `fill`; the folder appears when it is complete.
 
     Raises:
-        InputError: as `fill` does; the folder is not there then.
-        FileInTheWayError: if there is something in the folder.
+        InputError: as `fill` does; the folder does not appear then.
+        FileInTheWayError: if the folder is not empty.
     """
     with placing(folder) as unfinished:
         fill(unfinished, patches, points, interest, pairs, second=second, about=about)
@@ -53,33 +53,37 @@ def fill(
     second: Int[np.ndarray, " n"] | None = None,
     about: Mapping[str, object] | None = None,
 ) -> None:
-    """Write the files of one scene into a folder that is being placed.
+    """Write the files of one scene into an unfinished folder; see `atomic.placing`.
 
-    Patches are taken batch by batch and no more than a tile of them is held. The same arguments
-    write the same bytes.
+    Patches are taken batch by batch, and at most one tile of them is held in memory. The same
+    arguments write the same bytes.
 
     Args:
         folder: the folder.
         patches: batches of any sizes, in the order of `points`.
         points: number of the 3-D point that each patch shows.
-        interest: of each patch: the number of the reference image, in which its *point* was found
+        interest: for each patch the number of the reference image, in which its *point* was found
             (so the same for all patches of a point), x, y, orientation, scale.
-        pairs: rows of patches to compare, by the name of the file, "m50_100000_100000_0.txt".
-        second: second column of info.txt, which is not used officially; zeros where None.
-        about: kept as dataset.json; its "name" is that of the data set.
+        pairs: rows of patches to compare, by file name, such as "m50_100000_100000_0.txt".
+        second: second column of info.txt, which official data do not use; None writes zeros.
+        about: written as dataset.json; its "name" is the data set's name.
 
     Raises:
-        InputError: if the arguments don't fit each other.
+        InputError: if the shapes of the arguments disagree, or a value is out of range.
     """
     n = len(points)
     if not n or interest.shape != (n, 5):
-        raise InputError(f"{n} points and {list(interest.shape)} numbers of interest: n and [n, 5]")
+        raise InputError(
+            f"{n} points, interest {list(interest.shape)}: n > 0 and [n, 5] are wanted"
+        )
     other = np.zeros(n, int) if second is None else second
     for name, rows in pairs.items():
         if not PAIRS.fullmatch(name):
-            raise InputError(f"{name!r} names no list of pairs: m50_100000_100000_0.txt does")
+            raise InputError(f"{name!r} can't name a list of pairs, as m50_100000_100000_0.txt can")
         if rows.ndim != 2 or rows.shape[1] != 2 or (rows < 0).any() or (rows >= n).any():
-            raise InputError(f"{name}: {list(rows.shape)} with rows outside of 0 .. {n - 1}")
+            raise InputError(
+                f"{name}: {list(rows.shape)}, or rows outside of 0 .. {n - 1}; [m, 2] is wanted"
+            )
     for number, tile in enumerate(_tiles(patches, n)):
         with atomic.writing(folder / f"patches{number:04}.bmp") as stream:
             stream.write(_bitmap(tile))
@@ -101,7 +105,7 @@ def fill(
 
 
 def _tiles(patches: Iterable[Patches], n: int) -> Iterator[UInt8[np.ndarray, "1024 1024"]]:
-    """Tiles filled row by row, the last one with black; of n patches in all."""
+    """Yields tiles filled row by row from n patches; the rest of the last tile is black."""
     tile = np.zeros((GRID, SIDE, GRID, SIDE), np.uint8)
     filled = total = 0
     for batch in patches:
@@ -128,7 +132,7 @@ def _tiles(patches: Iterable[Patches], n: int) -> Iterator[UInt8[np.ndarray, "10
 
 
 def _bitmap(tile: Shaped[np.ndarray, "1024 1024"]) -> bytes:
-    """An 8-bit BMP, grey palette, lowest row first."""
+    """The bytes of an 8-bit BMP with a grey palette and the bottom row first."""
     size = HEADER + tile.size
     file = struct.pack("<2sIHHI", b"BM", size, 0, 0, HEADER)
     image = struct.pack("<IiiHHIIiiII", 40, PIXELS, PIXELS, 1, 8, 0, tile.size, 2835, 2835, 256, 0)

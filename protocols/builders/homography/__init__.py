@@ -1,1 +1,1 @@
-"""Training data out of any images: points whose patches differ by known maps and by light."""
+"""Training data from any images: the patches of a point differ by known homographies and light."""

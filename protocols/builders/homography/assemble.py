@@ -1,4 +1,4 @@
-"""Puts the patches of many images together, as one scene in the official PhotoTour format."""
+"""Assembles the patches of many images into one scene in the official PhotoTour format."""
 
 import logging
 import shutil
@@ -24,30 +24,30 @@ from protocols.phototour.scene_names import check_name
 from protocols.phototour.writer import fill
 from protocols.resuming import resuming
 
-APART = 1e9  # pixels between two images, for what overlaps
-KEPT = ("left_out", "short", "points", "octaves", "pairs", "correlation")  # of the report
+APART = 1e9  # distance of two images in pixels, so that their points never overlap
+KEPT = ("left_out", "short", "points", "octaves", "pairs", "correlation")  # in dataset.json
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a build made."""
+    """The result of a build."""
 
     name: str  # of the data set
     folder: Path
-    images: int  # that patches come from
+    images: int  # number of images with patches
     left_out: Mapping[str, str]  # images without patches, and why
     short: int  # images with fewer points than asked for
     points: int
-    versions: int  # patches of each
-    smallest: float  # scale in pixels that octaves begin with
-    octaves: tuple[int, ...]  # points by scale, the smallest first
+    versions: int  # patches of each point
+    smallest: float  # scale in pixels at which the first octave begins
+    octaves: tuple[int, ...]  # points by octave of scale, the smallest first
     pairs: Mapping[str, int]  # in each list
     correlation: Mapping[str, float]  # mean over matches, and over non-matches of one image
 
     def __str__(self) -> str:
-        """A paragraph of it."""
+        """The report as a paragraph."""
         lists = ", ".join(f"{name} ({n})" for name, n in self.pairs.items())
         return "\n".join(
             [
@@ -77,25 +77,25 @@ def assemble(
     parameters: Mapping[str, object],
     progress: Callable[[int, int], None] | None,
 ) -> Report:
-    """Make a set in the folder `out` of what `shoot` makes of each image of a folder.
+    """Build a data set in the folder `out` from the patches that `shoot` makes of each image.
 
-    What is done is kept beside `out` until the set is whole.
+    Finished work is kept beside `out` until the set is complete.
 
     Args:
-        images: a folder; those in folders below it are found too.
-        out: a new folder, or an empty one. Its name is that of the scene.
-        shoot: the patches of one image; called with a folder to keep them in, the file, its sha256.
-        asked: what `shoot` does.
-        name: the data set is called "phototour-" and this; the name of `out` where None.
-        builder: its version.
-        smallest: scale of a point, pixels.
-        parameters: what else decides.
-        progress: called with the number of finished images and that of all.
+        images: a folder; images in its subfolders are found too.
+        out: a new or empty folder. Its name becomes the name of the scene.
+        shoot: makes the patches of an image; takes a folder to keep them in, the file, its sha256.
+        asked: the settings of `shoot`.
+        name: the data set is called "phototour-NAME"; None takes the name of `out`.
+        builder: version of the builder.
+        smallest: scale of the smallest possible point, in pixels.
+        parameters: the other settings that decide the patches.
+        progress: called with the number of finished images and the number of all images.
 
     Raises:
         InputError: if there are no images, or no points in them.
-        FileInTheWayError: if there is something in `out`.
-        BlockingIOError: if another process makes the same set.
+        FileInTheWayError: if `out` is not empty.
+        BlockingIOError: if another process builds the same set.
     """
     out = out.absolute()
     name = out.name if name is None else name
@@ -123,7 +123,7 @@ def assemble(
             if sum(found) < 2:
                 shutil.rmtree(work)
                 raise InputError(
-                    f"points in the {len(listed)} images of {images}: {sum(found)}, two are needed"
+                    f"the {len(listed)} images of {images} have {sum(found)} points, two are needed"
                     f"{photographs.some(left_out)}; give other images, or larger ones"
                 )
             number = np.repeat(np.arange(len(shots)), found)
@@ -177,7 +177,7 @@ def _shots(
     make: Callable[[Path, str], Shot],
     progress: Callable[[int, int], None] | None,
 ) -> tuple[dict[str, Shot], dict[str, str]]:
-    """What became of each image: its patches, or why there are none."""
+    """The patches of each image, and the reasons of images without patches."""
     first: dict[str, str] = {}
     for one, sha in hashes.items():
         first.setdefault(sha, one)
@@ -204,7 +204,7 @@ def _attempt(make: Callable[[Path, str], Shot], image: tuple[Path, str]) -> Shot
 def _lists(
     image: Int[np.ndarray, " points"], squares: Sequence[Frames], versions: int, seed: int
 ) -> dict[str, pairs.Pairs]:
-    """Lists of pairs: all versions of a point match, whatever has become of them."""
+    """Lists of pairs: any two versions of a point match, however different they look."""
     xyz = np.column_stack([_all(squares, "x"), _all(squares, "y"), APART * image])
     point = np.repeat(np.arange(len(image)), versions)
     zero = np.zeros(len(point))

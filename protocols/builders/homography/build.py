@@ -1,27 +1,27 @@
-"""Makes training data in the official PhotoTour format out of any images, by known homographies.
+"""Builds training data in the official PhotoTour format from any images, by known homographies.
 
-Points are found in each image, blobs and corners at all scales. Each gets some patches, its
-*versions*: the region around it as a detector might have found it in other pictures, turned,
-scaled, stretched, shifted and tilted at random, and read from the image in one go; then blurred,
-relit, made noisy and compressed at random. `Strengths` has all that can be changed about this.
+Points are blobs and corners at all scales of each image. A point has several patches, its
+*versions*. A version is the region around the point as a detector might find it in another picture:
+turned, scaled, stretched, shifted and tilted at random, and sampled from the image once; then
+blurred, relit, made noisy and compressed at random. `Strengths` has all settings of this.
 
-At strength 0 half a side is six times the detected scale, as in scenes that are built from
-photographs (see `protocols.builders.phototour.build`), if `magnification` says nothing else: affine
-regions are compared within three (`protocols.oxford`), and a network should have seen patches as
-tight.
-Scales are 1.6 pixels and more. A patch never shows what lies beyond the border of its image. Images
-that are the same byte for byte are used once, and points whose squares overlap much become one:
-training would learn that the same is not the same. For that reason give images of different
-things. Photographs of one place show its points again and again, and each time as another one.
+By default, half a side at strength 0 is six times the detected scale, as in scenes that are built
+from photographs (see `protocols.builders.phototour.build`). A smaller `magnification` gives tighter
+patches: `protocols.oxford` compares regions at three, and a network should see such patches in
+training.
+Scales are 1.6 pixels and more. A patch shows nothing beyond the border of its image. Of images with
+the same bytes one is used, and of points whose squares overlap much: otherwise training would
+learn that two equal patches differ. For the same reason, give images of different things: in
+photographs of one place, each photograph shows the same points, and they count as different.
 
-In `interest.txt` are the number of a patch's image, so that samplers find others of the same image,
-and its own x, y, direction in radians and binary logarithm of the scale, as a detector would have
-given them; `dataset.json` lists the images. Pairs of the m50 lists are any two versions of a point,
-and versions of two points of one image.
+`interest.txt` has the number of a patch's image, so that samplers find others of the same image,
+and the version's own x, y, direction in radians and binary logarithm of the scale, as a detector
+would give them; `dataset.json` lists the images. The matches of the m50 lists are two versions of
+one point, the non-matches versions of two points of one image.
 
-A point's versions depend on the seed, the contents of its image and the point alone. The same
-images give the same bytes with the same libraries; with others a grey value may differ here or
-there.
+A point's versions depend only on the seed, the contents of its image and the point. The same
+images give the same bytes with the same libraries; with other libraries some grey values may
+differ.
 """
 
 from collections.abc import Callable
@@ -56,27 +56,27 @@ def build(
     strengths: Strengths = DEFAULT,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
-    """Make a set in the folder `out` from the images in a folder and below it.
+    """Build a data set in the folder `out` from the images in a folder and below it.
 
-    `out` appears when the set is whole. What is done is kept beside it until then, so that a build
-    that was stopped goes on where it was. Images that can't be read, or show nothing that stands
-    out, are left out and reported.
+    `out` appears when the set is complete. Until then, finished work is kept beside it, so that a
+    build that was stopped can resume. Images that can't be read, or have no points, are left out
+    and reported.
 
     Args:
-        images: a folder; those in folders below it are found too.
-        out: a new folder, or an empty one. Its name is that of the scene.
-        points: of each image, at most. A larger number gives the same points and others.
+        images: a folder; images in its subfolders are found too.
+        out: a new or empty folder. Its name becomes the name of the scene.
+        points: most points of each image. A larger number adds points and keeps the others.
         versions: patches of each point.
-        magnification: half a side of a patch at strength 0, in scales of its point.
-        name: the data set is called "phototour-" and this; the name of `out` where None.
-        seed: of all that is random.
+        magnification: half a side of a patch at strength 0, in units of its point's scale.
+        name: the data set is called "phototour-NAME"; None takes the name of `out`.
+        seed: of all random numbers.
         strengths: of the differences between versions.
-        progress: called with the number of finished images and that of all.
+        progress: called with the number of finished images and the number of all images.
 
     Raises:
-        ValueError: if a number is out of range, or there are no images, or no points in them.
-        FileExistsError: if there is something in `out`.
-        BlockingIOError: if another process makes the same set.
+        InputError: if a number is out of range, or there are no images, or no points in them.
+        FileInTheWayError: if `out` is not empty.
+        BlockingIOError: if another process builds the same set.
     """
     asked = Asked(points, versions, magnification, seed)
     return assemble(
@@ -95,7 +95,7 @@ def build(
 def drawn(
     grey: UInt8[np.ndarray, "height width"], image: int, *, asked: Asked, strengths: Strengths
 ) -> Made:
-    """Points of one image, and of each the regions that are drawn at random."""
+    """Points of one image, and the patches of each point's randomly drawn regions."""
     points = choose(
         grey,
         most=asked.points,

@@ -1,4 +1,4 @@
-"""Cuts the patches of an image's points out of it, once each, and relights them."""
+"""Cuts the patches of points out of their image, each in one sampling, and relights them."""
 
 import numpy as np
 from jaxtyping import UInt8
@@ -10,7 +10,7 @@ from protocols.builders.homography.warps import squares
 from protocols.imaging.sampling import levels, middles, read
 from protocols.phototour.writer import SIDE
 
-READ = 4  # patches at a time: their coordinates stay in the cache
+READ = 4  # patches sampled at a time: their coordinates fit into the processor's cache
 
 
 def cut(
@@ -21,13 +21,13 @@ def cut(
     seed: int,
     image: int,
 ) -> UInt8[np.ndarray, "n versions 64 64"]:
-    """The patches of each point, read from the image through their maps and nothing else.
+    """The patches of each point, sampled from the image through their maps, then relit.
 
     Args:
         grey: the image.
-        points: in it.
-        strengths: of the light's changes.
-        seed: of the noise, together with
+        points: of the image.
+        strengths: of the changes of light.
+        seed: of the noise, together with `image`.
         image: a number of the image.
     """
     n, versions = points.maps.shape[:2]
@@ -43,6 +43,6 @@ def cut(
             for row, canvas in zip(chunk.tolist(), canvases, strict=True):
                 own = {name: values[row] for name, values in draws.items()}
                 number = int(points.number[row // versions])
-                noise = (seed, image, number, 1 + row % versions)  # the draws have no fourth number
+                noise = (seed, image, number, 1 + row % versions)  # draws use three numbers only
                 patches[row] = photograph(canvas, own, strengths, noise)
     return patches.reshape(n, versions, SIDE, SIDE)

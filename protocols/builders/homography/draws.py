@@ -1,4 +1,4 @@
-"""Random numbers of each patch: from the seed, its image and its point's number, and no more."""
+"""Random numbers of each patch; they depend only on the seed, the image and the point's number."""
 
 from collections.abc import Sequence
 
@@ -16,13 +16,13 @@ LIGHT = (
 CUT = 3.0  # standard deviations at which normal distributions are cut off
 
 Draws = dict[str, Float64[np.ndarray, "*shape"]]
-"""Numbers in [0, 1) by what they decide."""
+"""Uniform random numbers in [0, 1), by the name of what they decide."""
 
 
 def draw(
     seed: int, image: int, points: Sequence[int], versions: int
 ) -> dict[str, Float64[np.ndarray, "n versions"]]:
-    """Draws for some versions of each point; the first ones are the same if there are more."""
+    """Draws for the versions of each point; more versions do not change the draws of the first."""
     names = GEOMETRY + LIGHT
     drawn = [uniform((seed, image, point), versions, len(names)) for point in points]
     found = np.array(drawn).reshape(len(points), versions, len(names))
@@ -30,6 +30,6 @@ def draw(
 
 
 def normal(uniform: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
-    """Standard normal numbers, cut off at `CUT`, from even ones in [0, 1)."""
+    """Standard normal numbers, cut off at `CUT`, from uniform numbers in [0, 1)."""
     tail = ndtr(-CUT)
     return ndtri(tail + (1 - 2 * tail) * uniform)

@@ -1,6 +1,6 @@
-"""What light and camera make of a patch: blur, tone, noise, and the artefacts of JPEG.
+"""Simulates light and camera on a patch: blur, tone, noise, and JPEG artefacts.
 
-A patch is worked on with some of its surroundings, so that what comes in from there is real.
+A patch is processed with its surroundings, so that blur and JPEG take in real neighbouring pixels.
 """
 
 import math
@@ -18,13 +18,13 @@ from protocols.phototour.writer import SIDE
 
 AROUND = 12  # pixels of the surroundings on each side of the patch
 CANVAS = SIDE + 2 * AROUND
-LENGTH = SIDE / 32  # of a pixel of a 32 x 32 patch, which strengths count in
+LENGTH = SIDE / 32  # side of a pixel of a 32 x 32 patch, the unit of strengths
 
-# A detector finds nothing where nothing is left to be seen: these keep the patch discernible.
-FLATTEST = 5.0  # grey values: no loss of contrast takes the standard deviation further down
-LOUDEST = 0.5  # of the noise, over the patch's standard deviation
-LEFT = 0.5  # of the standard deviation, after JPEG; else the quality is raised
-BETTER = 20  # by so much at a time
+# A detector finds nothing in a patch without content: these limits keep the patch recognisable.
+FLATTEST = 5.0  # grey values: loss of contrast stops at this standard deviation of the patch
+LOUDEST = 0.5  # largest standard deviation of the noise / that of the patch
+LEFT = 0.5  # if JPEG leaves less of the patch's standard deviation, its quality is raised
+BETTER = 20  # the step of the quality
 
 Canvas = Float32[np.ndarray, "88 88"]
 
@@ -32,16 +32,16 @@ Canvas = Float32[np.ndarray, "88 88"]
 def photograph(
     canvas: Canvas, draws: Mapping[str, float], strengths: Strengths, seed: tuple[int, ...]
 ) -> UInt8[np.ndarray, "64 64"]:
-    """One patch, from what it shows and its surroundings.
+    """The patch in the middle of a canvas, after all changes of light and camera.
 
     Args:
-        canvas: grey values, the patch in its middle.
+        canvas: grey values of the patch and its surroundings.
         draws: the patch's random numbers.
-        strengths: of all that is done.
+        strengths: of all changes.
         seed: of the noise.
     """
     canvas = _toned(_blurred(canvas, draws, strengths), draws, strengths)
-    # Pixels of the camera across the canvas: noise and JPEG are coarse where it was far away.
+    # Camera pixels across the canvas: a distant camera has coarser noise and JPEG artefacts.
     pixels = round(CANVAS * 2 ** -(strengths.coarse * draws["coarse"]))
     canvas = _noisy(canvas, draws, strengths, pixels, seed)
     return rounded(_middle(_compressed(canvas, draws, strengths, pixels)))
@@ -58,7 +58,7 @@ def _statistics(canvas: Canvas) -> tuple[float, float]:
 
 
 def _blurred(canvas: Canvas, draws: Mapping[str, float], s: Strengths) -> Canvas:
-    """Out of focus, or moved while the shutter was open."""
+    """The canvas with defocus blur, motion blur, both or none."""
     sigma = LENGTH * s.blur * draws["blur"]
     if draws["blur_share"] < s.blur_share and sigma > 0:
         canvas = cv2.GaussianBlur(canvas, (0, 0), sigma, borderType=cv2.BORDER_REFLECT)
@@ -70,10 +70,10 @@ def _blurred(canvas: Canvas, draws: Mapping[str, float], s: Strengths) -> Canvas
 
 
 def _line(length: float, angle: float) -> Float32[np.ndarray, "n n"]:
-    """The weights of pixels along a straight way of even speed."""
+    """The kernel of motion blur: weights of pixels along a straight line at constant speed."""
     radius = math.ceil(length / 2)
     weights = np.zeros((2 * radius + 1, 2 * radius + 1), np.float32)
-    steps = 4 * radius + 1  # each is shared among the four pixels around its place
+    steps = 4 * radius + 1  # each step's weight is shared among the four pixels around its place
     along = ((np.arange(steps) + 0.5) / steps - 0.5) * length
     x, y = radius + along * math.cos(angle), radius + along * math.sin(angle)
     column, row = x.astype(int), y.astype(int)
@@ -86,18 +86,18 @@ def _line(length: float, angle: float) -> Float32[np.ndarray, "n n"]:
 
 
 def _toned(canvas: Canvas, draws: Mapping[str, float], s: Strengths) -> Canvas:
-    """Another curve of greys, another contrast around the patch's mean, another brightness."""
+    """The canvas with another gamma, another contrast around the patch's mean, and brightness."""
     three = np.array([draws[name] for name in ("gamma", "contrast", "brightness")])
     gamma, contrast, brightness = normal(three).tolist()
     if s.gamma > 0:
         exponent = np.float32(2 ** (s.gamma * gamma))
-        canvas = 255 * (np.maximum(canvas, 0) / 255) ** exponent  # blur rounds to below 0
+        canvas = 255 * (np.maximum(canvas, 0) / 255) ** exponent  # blur may round below 0
     octaves = s.contrast * contrast
     if draws["faint_share"] < s.faint_share:
         octaves -= s.faint * draws["faint"]
     mean, deviation = _statistics(canvas)
     factor = max(2**octaves, min(1.0, FLATTEST / max(deviation, 1e-9)))
-    # Two deviations of it stay on the scale of greys, or as much as before.
+    # Two standard deviations around the mean stay within 0..255, or as much of them as before.
     reach = 2 * factor * deviation
     wanted = mean + s.brightness * brightness
     wanted = min(max(wanted, min(mean, reach)), max(mean, 255 - reach))
@@ -107,7 +107,7 @@ def _toned(canvas: Canvas, draws: Mapping[str, float], s: Strengths) -> Canvas:
 def _noisy(
     canvas: Canvas, draws: Mapping[str, float], s: Strengths, pixels: int, seed: tuple[int, ...]
 ) -> Canvas:
-    """With normal noise in the camera's pixels."""
+    """The canvas with normal noise in the camera's pixels."""
     sigma = min(s.noise * draws["noise"], LOUDEST * _statistics(canvas)[1])
     if sigma <= 0:
         return canvas
@@ -116,7 +116,7 @@ def _noisy(
 
 
 def _compressed(canvas: Canvas, draws: Mapping[str, float], s: Strengths, pixels: int) -> Canvas:
-    """With what JPEG adds and takes away in the camera's pixels, its blocks beginning anywhere."""
+    """The canvas with the JPEG artefacts of the camera's pixels; the block grid starts anywhere."""
     if draws["jpeg_share"] >= s.jpeg_share or s.jpeg <= 0:
         return canvas
     small = rounded(cv2.resize(canvas, (pixels, pixels), interpolation=cv2.INTER_AREA))

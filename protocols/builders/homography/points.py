@@ -1,4 +1,4 @@
-"""Which points of an image become patches, and the regions of each one's patches."""
+"""Chooses the points of an image that become patches, and draws the regions of their patches."""
 
 from dataclasses import dataclass, replace
 
@@ -13,19 +13,19 @@ from protocols.imaging.corners import corners
 from protocols.imaging.detect import SMALLEST, detect
 from protocols.imaging.frames import Frames, compose, image_from_patch, inside, thin
 
-CELLS = 4  # along each side of an image: points are taken from all of them in turn
-FALL = 2.0  # so many times as many points as in the next octave of scales
+CELLS = 4  # cells along each side of an image; points are taken from all cells in turn
+FALL = 2.0  # number of points in an octave of scale / number in the next larger octave
 OVERLAP = 0.3
-"""Most of their union that two points' squares share: no jitter must turn one into the other."""
-TRIED, SPARE = 10, 500  # candidates for each point that is wanted, and in any case
+"""Largest intersection over union of two points' squares: no jitter may turn one into the other."""
+TRIED, SPARE = 10, 500  # candidates per wanted point, plus a constant
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points of one image: their squares, and of each of their patches the region and the draws."""
+    """Points of one image: their squares, and the region and the draws of each patch."""
 
     frames: Frames
-    number: Int[np.ndarray, " n"]  # among the candidates, which its draws come from
+    number: Int[np.ndarray, " n"]  # index among the candidates, which seeds the point's draws
     maps: Float64[np.ndarray, "n versions 3 3"]  # from [-1, 1]^2 to the image
     draws: Draws  # [n, versions] each
 
@@ -40,15 +40,15 @@ def choose(
     seed: int,
     image: int,
 ) -> Points:
-    """Points all of whose patches lie on the image; more of them are the same ones and others.
+    """Points whose patches all lie on the image; a larger `most` keeps the same first points.
 
     Args:
         grey: the image.
-        most: points wanted.
-        versions: patches of each.
-        magnification: half a side of a patch, in scales of its point.
-        strengths: of their differences.
-        seed: of the differences, together with
+        most: number of wanted points.
+        versions: patches of each point.
+        magnification: half a side of a patch, in units of its point's scale.
+        strengths: of the differences between versions.
+        seed: of the differences, together with `image`.
         image: a number of the image.
     """
     found = candidates(grey, TRIED * most + SPARE, magnification)
@@ -70,8 +70,8 @@ def choose(
 def candidates(grey: UInt8[np.ndarray, "height width"], most: int, magnification: float) -> Frames:
     """Blobs and corners that don't overlap much, spread over the image and over scales.
 
-    In their order the two kinds alternate, small ones come as much more often than large ones as
-    `FALL` says, and within a kind and an octave all parts of the image come before any comes again.
+    The order alternates between the two kinds. An octave has `FALL` times as many points as the
+    next larger one. Within a kind and an octave, the cells of the image take turns.
     """
     both = [detect(grey), corners(grey)]
     kind = np.repeat([0, 1], [len(found) for found in both])
@@ -92,12 +92,12 @@ def candidates(grey: UInt8[np.ndarray, "height width"], most: int, magnification
 
 
 def octave(scale: Float64[np.ndarray, " n"], smallest: float = SMALLEST) -> Int[np.ndarray, " n"]:
-    """Of the scale of points, from 0, that of the smallest."""
+    """The octave of each scale, from 0; octave 0 begins at `smallest`."""
     return np.floor(np.log2(scale / smallest) + 1e-6).astype(np.int64)
 
 
 def _before(value: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-    """How many earlier ones have the same value."""
+    """For each value, how many earlier values are equal to it."""
     order = np.argsort(value, kind="stable")
     count = np.empty(len(value), np.int64)
     count[order] = np.arange(len(value)) - np.searchsorted(value[order], value[order])

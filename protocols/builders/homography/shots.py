@@ -20,19 +20,19 @@ MOST_MAGNIFICATION = 12.0
 
 @dataclass(frozen=True)
 class Asked:
-    """What every builder of such scenes is asked for.
+    """The settings that all builders of patches from single images share.
 
     Raises:
         InputError: if a number is out of range.
     """
 
-    points: int  # of each image, at most
+    points: int  # most points of each image
     versions: int  # patches of each point
-    magnification: float  # half a side of a patch in scales of its point
+    magnification: float  # half a side of a patch, in units of its point's scale
     seed: int
 
     def __post_init__(self) -> None:
-        """Refuse what can't be made."""
+        """Refuse numbers out of range."""
         if not 1 <= self.magnification <= MOST_MAGNIFICATION:
             raise InputError(
                 f"magnification is {self.magnification}: give a number from 1 to"
@@ -46,11 +46,11 @@ class Asked:
 
 
 class UselessImageError(InputError):
-    """There is nothing in an image to make patches of."""
+    """An image has no point that could become a patch, or can't be read."""
 
 
 def interest_of(squares: Frames, magnification: float) -> Float64[np.ndarray, "patches 4"]:
-    """x, y, direction in radians and binary logarithm of the scale of what patches show."""
+    """x, y, direction in radians and binary logarithm of the scale, as in `interest.txt`."""
     scale = np.log2(squares.half / magnification)
     return np.stack([squares.x, squares.y, np.arctan2(squares.sin, squares.cos), scale], axis=1)
 
@@ -66,15 +66,15 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Shot:
-    """One image's points, with their patches in a file; point after point."""
+    """One image's points; their patches are in a file, sorted by point."""
 
     file: Path
     squares: Frames  # of the points
     interest: Float64[np.ndarray, "patches 4"]  # x, y, direction and scale of each patch
-    correlation: Float64[np.ndarray, "points 2"]  # of two versions, and of two points' (or NaN)
+    correlation: Float64[np.ndarray, "points 2"]  # of two versions; of two points' patches, or NaN
 
     def patches(self) -> UInt8[np.ndarray, "patches 64 64"]:
-        """They are read anew each time."""
+        """The patches, read from the file at each call."""
         with np.load(self.file) as kept:
             patches: UInt8[np.ndarray, "patches 64 64"] = kept["patches"]
         return patches
@@ -87,13 +87,13 @@ def shot(
     *,
     make: Callable[[UInt8[np.ndarray, "height width"], int], Made],
 ) -> Shot:
-    """Patches of one image, made now or read from the folder.
+    """The patches of one image, made now or read from the work folder.
 
     Args:
-        work: the folder.
+        work: the work folder.
         file: the image.
-        sha256: its contents, which the file is found by.
-        make: called with its grey values and its own number, for what is random.
+        sha256: of the image file; the key of the kept patches.
+        make: called with the grey values and a number of the image that seeds its random draws.
 
     Raises:
         UselessImageError: if the image can't be read, or has no points.
@@ -108,12 +108,12 @@ def shot(
         if not len(made.squares):
             height, width = grey.shape
             raise UselessImageError(
-                f"no point in {width} x {height} pixels whose patches lie on them"
+                f"no point in {width} x {height} pixels has all its patches on the image"
             )
         stream.write(_contents(made))
 
     target = Cache(work).file({"image": sha256}, write)
-    with np.load(target) as kept:  # its reader passes over the checksum behind it
+    with np.load(target) as kept:  # ignores the checksum at the end of the file
         return Shot(target, Frames(*kept["squares"]), kept["interest"], kept["correlation"])
 
 

@@ -1,4 +1,4 @@
-"""The regions of a point's patches: what a detector would find of it in other pictures."""
+"""Draws the regions of a point's patches, as a detector might find them in other pictures."""
 
 import math
 
@@ -11,10 +11,10 @@ from protocols.imaging.frames import Frames, Maps, compose
 
 
 def warps(draws: dict[str, Float64[np.ndarray, " n"]], strengths: Strengths) -> Maps:
-    """Maps of the patch's square [-1, 1]^2 to regions that are about it; that are it at strength 0.
+    """Random homographies of the patch's square [-1, 1]^2; the identity at strength 0.
 
-    First the perspective, then the stretch of one axis and the shrinking of the other, the turn,
-    the change of scale and the shift.
+    In this order: perspective, stretch of one axis and shrinking of the other, rotation, change of
+    scale, shift.
     """
     s, n = strengths, len(draws["turn"])
     turn = np.pi / 180 * s.turn * normal(draws["turn"])
@@ -42,7 +42,7 @@ def warps(draws: dict[str, Float64[np.ndarray, " n"]], strengths: Strengths) -> 
 
 
 def squares(maps: Float64[np.ndarray, "n 3 3"]) -> Frames:
-    """The square that each region is nearest to, around its middle; a map's last number is 1."""
+    """The nearest square to each region, around its middle; a map's last number must be 1."""
     centre = maps[:, :2, 2]
     linear = maps[:, :2, :2] - centre[:, :, None] * maps[:, 2:, :2]
     half = np.sqrt(np.abs(np.linalg.det(linear)))
@@ -52,5 +52,5 @@ def squares(maps: Float64[np.ndarray, "n 3 3"]) -> Frames:
 
 
 def turn_of(linear: Float64[np.ndarray, "n 2 2"]) -> Float64[np.ndarray, " n"]:
-    """Radians by which the similarity turns that each matrix is nearest to."""
+    """The rotation angle, in radians, of the similarity that is nearest to each matrix."""
     return np.arctan2(linear[:, 1, 0] - linear[:, 0, 1], linear[:, 0, 0] + linear[:, 1, 1])

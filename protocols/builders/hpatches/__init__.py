@@ -1,1 +1,1 @@
-"""Makes a benchmark in the format of HPatches out of image sequences with homographies."""
+"""Builds a benchmark in the format of HPatches from image sequences with homographies."""

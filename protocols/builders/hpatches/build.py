@@ -1,9 +1,9 @@
-"""Makes a benchmark in the format of HPatches out of image sequences with homographies.
+"""Builds a benchmark in the format of HPatches from image sequences with homographies.
 
-As in HPatches, regions are detected in image 1 and carried to the others by the homography, each
-time after a random jitter of one of three strengths. Other than there, one detector is used (the
-difference of Gaussians), the strongest regions are kept instead of random ones, and a region must
-be visible with its jitter: no patch shows what lies beyond the border of an image.
+As in HPatches, regions are detected in image 1, jittered at random with one of three strengths, and
+mapped to each other image by its homography. Unlike HPatches, there is one detector (the difference
+of Gaussians); the strongest regions are kept, not random ones; and a jittered region must be
+visible as a whole: no patch shows anything beyond the border of an image.
 """
 
 import re
@@ -29,8 +29,8 @@ from protocols.imaging.grey import read_grey
 from protocols.imaging.sequences import IMAGES, find
 
 VERSION = 1  # raised whenever the same images could give other patches
-MOST = 10_000  # patches in a strip: OpenCV reads no PNG higher than 1,000,000 pixels
-MEASURED = 200  # regions of a strip, for the median overlap
+MOST = 10_000  # patches in a strip: OpenCV can't read a PNG higher than 1,000,000 pixels
+MEASURED = 200  # regions of a strip that the median overlap is measured on
 
 Grey = UInt8[np.ndarray, "height width"]
 Progress = Callable[[int, int], None]
@@ -38,12 +38,12 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Report:
-    """What a build made. As text: a table of the tallies."""
+    """The result of a build. As text: a table of the tallies."""
 
     name: str  # of the data set
     folder: Path
     sequences: tuple[Tally, ...]
-    overlap: Mapping[str, float]  # of a region with its jittered self, the median by noise
+    overlap: Mapping[str, float]  # by noise: median overlap of a region with its jittered copy
     fits: tuple[Fit, ...]  # of the homographies, by sequence
     passed_over: tuple[Path, ...] = ()  # folders without images
 
@@ -61,7 +61,7 @@ class Report:
             cells += [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
             lines.append("  ".join(cells))
         median = ", ".join(f"{noise} {overlap:.2f}" for noise, overlap in self.overlap.items())
-        lines += ["", f"median overlap of what was detected with its jittered self: {median}"]
+        lines += ["", f"median overlap of a detected region with its jittered copy: {median}"]
         lines += ["", "mean correlation of matching patches, of image 1 and images 2, 3, ..., 6:"]
         lines += [f"  {fit.sequence.name.ljust(widths[0])}  {fit}" for fit in self.fits]
         lines += [f"check it: {fit.doubt}" for fit in self.fits if fit.doubt]
@@ -78,22 +78,22 @@ def build(
     max_keypoints: int = 2000,
     progress: Progress | None = None,
 ) -> Report:
-    """Make a set in the folder `out` from the sequences in the folder `images`.
+    """Build a data set in the folder `out` from the sequences in the folder `images`.
 
-    The same images give the same patches. `out` appears when the set is whole.
+    The same images give the same patches. `out` appears when the set is complete.
 
     Args:
-        images: a folder of sequence folders, or one of these; see `sequences`.
-        out: a new folder, or an empty one.
-        name: the set is called "hpatches-built-" and this; the name of `images` where None.
+        images: a folder of sequence folders, or a sequence folder; see `sequences`.
+        out: a new or empty folder.
+        name: the set is called "hpatches-built-NAME"; None takes the name of `images`.
         seed: of the jitter.
         max_keypoints: largest number of patches in a strip.
-        progress: called with the number of finished sequences and that of all.
+        progress: called with the number of finished sequences and the number of all sequences.
 
     Raises:
-        InputError: if a sequence is malformed, if its homographies don't fit its images, or if it
-            shows too few regions in all of them.
-        FileInTheWayError: if there is something in `out`.
+        InputError: if a sequence is malformed, if its homographies don't fit its images, or if too
+            few regions are visible in all its images.
+        FileInTheWayError: if `out` is not empty.
     """
     if not 2 <= max_keypoints <= MOST:
         raise InputError(f"max_keypoints is {max_keypoints}: give a number from 2 to {MOST}")
@@ -164,7 +164,7 @@ def build(
 
 
 def _origin(folder: Path) -> str:
-    """What a model may have been trained on to know a sequence, such as "oxford_affine/graf"."""
+    """The data that a sequence comes from, such as "oxford_affine/graf": its last two folders."""
     return "/".join(folder.resolve().parts[1:][-2:])
 
 
@@ -184,9 +184,9 @@ def _median_overlap(chosen: Sequence[Regions]) -> dict[str, float]:
 
 
 def _splits(sequences: Sequence[str]) -> dict[str, dict[str, object]]:
-    """Split `full` tests on all; with four sequences or more, `half` trains on every other one.
+    """Split `full` tests on all sequences; `half`, if there are four or more, trains on a half.
 
-    Sequences alternate within those of one kind, so that both kinds are in both parts.
+    The sequences of each kind, i_ and v_, alternate between test and train.
     """
     splits: dict[str, dict[str, object]] = {"full": {"name": "full", "test": list(sequences)}}
     if len(sequences) >= 4:

@@ -1,1 +1,1 @@
-"""Makes a scene in the format of PhotoTour out of photographs, by structure from motion."""
+"""Builds a scene in the format of PhotoTour from photographs, by structure from motion."""

@@ -1,30 +1,31 @@
-"""Makes a scene in the official PhotoTour format out of photographs, by structure from motion.
+"""Builds a scene in the official PhotoTour format from photographs, by structure from motion.
 
-COLMAP puts the photographs together, or someone did before. Around every place where an image
-sees a point that another one sees too, a square is cut out and scaled to 64 x 64 pixels.
+COLMAP reconstructs a sparse model of the photographs, or the user gives one. An *observation* is a
+keypoint of an image that shows a point of the model. For each point that two images or more
+observe, a square around each observation is cut out and scaled to 64 x 64 pixels.
 
-Its centre, size and direction are those of the keypoint that was detected in *this* image, so that
-patches of a point differ as a detector makes them differ, like the official ones (of the newer
-release, "centred on real interest point detections"). Half a side is six times the keypoint's
-scale: the square that SIFT describes, 4 x 4 cells of three scales each, so no descriptor sees
-less than SIFT's. The scale is that of the Gaussian; most are 1 to 2 pixels, so most patches
-are enlarged. With `frames="projected"` all patches of a point show the same piece of the world
-instead: size and direction come from one image and are carried to the others by the geometry.
+The square has the centre, size and direction of the keypoint that was detected in *this* image. So
+the patches of a point differ as a detector makes them differ, like the official patches (of the
+newer release, "centred on real interest point detections"). Half a side is six times the keypoint's
+scale. SIFT describes the same square, 4 x 4 cells of three scales each, so no descriptor sees less
+than SIFT. The scale is that of the Gaussian; most scales are 1 to 2 pixels, so most patches are
+enlarged. With `frames="projected"` all patches of a point show the same piece of the world instead:
+one image gives size and direction, and the geometry maps them to the other images.
 
-What SIFT matched is easy to match, and the official matches were found by geometry alone. So a
-keypoint is also an observation of a point where the model sees the point there, whether or not it
-was matched (`extend`). Without these, few as they are, SIFT looks better than it is: on two scenes
-of a facade and a fountain RootSIFT's FPR95 is 0.13 % and 0.22 % with them, TFeat's 0.11 and 0.14.
-Still, every point is one that SIFT matched in two images, photographs that COLMAP can't place take
-no part, and those of one day differ less than those of many tourists: expect numbers far below
-the official ones. A patch never shows what lies beyond the border of an image.
+Keypoints that SIFT matched are easy to match, and the official matches were found by geometry
+alone. So an unmatched keypoint also becomes an observation if the model projects a point to its
+place (`extend`). Without these few observations, SIFT looks better than it is: with them, on scenes
+of a facade and a fountain, FPR95 is 0.13 % and 0.22 % for RootSIFT, 0.11 % and 0.14 % for TFeat.
+Expect numbers far below the official ones, for three reasons: SIFT matched every point in two
+images; photographs that COLMAP can't place are not used; and photographs of one day differ less
+than those of many tourists. A patch shows nothing beyond the border of an image.
 
 Pairs follow the official rules. Matches agree in place to 5 pixels, in scale to 0.25 octaves and in
-direction to pi/8, as the geometry carries them over. Non-matches show two points that were found in
-the same image, and not nearly the same place. A point counts as found in the image that sees it
-largest: that is its reference image, the first number in `interest.txt`. The others there (x, y,
-direction in radians, binary logarithm of the scale) are the patch's own, in the image that it is
-from, whose number is the second one in `info.txt`. `dataset.json` lists the images.
+direction to pi/8, after mapping by the geometry. Non-matches show two points with the same
+reference image whose patches do not overlap much. A point's reference image is the image that shows
+it largest; its number is the first one in `interest.txt`. The other numbers there (x, y, direction
+in radians, binary logarithm of the scale) belong to the patch, in its own image; that image's
+number is the second one in `info.txt`. `dataset.json` lists the images.
 """
 
 import logging
@@ -59,8 +60,8 @@ from protocols.phototour.scene_names import check_name
 from protocols.phototour.writer import SIDE, TILE, fill
 
 VERSION = 1  # raised whenever the same images could give other patches
-COMPARED = 2000  # pairs of each kind, for the mean correlation
-KEPT = "colmap"  # the folder of the reconstruction in that of the scene
+COMPARED = 2000  # most pairs of each kind for the mean correlation
+KEPT = "colmap"  # the folder of the reconstruction, inside the scene's folder
 HOW = ("detected", "projected")
 
 log = logging.getLogger(__name__)
@@ -68,37 +69,37 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Report:
-    """What a build made."""
+    """The result of a build."""
 
     name: str  # of the data set
     folder: Path
-    images: int  # in the folder, that can be read
+    images: int  # readable images in the folder
     left_out: Mapping[str, str]  # images that can't be read, and why
-    registered: int  # that COLMAP could place
+    registered: int  # images that COLMAP could place
     added: int  # observations that SIFT had not matched
-    by_chance: float  # of these, the share that would lie beside the point as well
+    by_chance: float  # estimated share of chance hits among these, see `extension`
     tally: Tally
-    pairs: Mapping[str, int]  # in each list
+    pairs: Mapping[str, int]  # number of pairs in each list
     fit: float  # share of all pairs of patches of one point that may be matches
-    offset_px: float  # the median distance of keypoints from where the model sees the point
-    correlation: Mapping[str, float]  # mean over some matches, and some non-matches
+    offset_px: float  # median distance of keypoints from the projections of their points
+    correlation: Mapping[str, float]  # mean over some matches, and over some non-matches
 
     def __str__(self) -> str:
-        """A paragraph of it."""
+        """The report as a paragraph."""
         t = self.tally
         lists = ", ".join(f"{name} ({n})" for name, n in self.pairs.items())
         return "\n".join(
             [
                 f"{self.name} in {self.folder}",
-                f"{self.registered} of {self.images} images put together",
+                f"{self.registered} of {self.images} images registered by COLMAP",
                 f"{len(self.left_out)} images left out{photographs.some(self.left_out)}",
                 f"{t.patches} patches of {t.points} points, {t.patches / t.points:.2f} each",
                 f"{t.observations} observations, {self.added} of them found by geometry alone"
                 f" ({self.by_chance:.1%} of these by chance)",
-                f"left out: {t.outside} reach beyond the border,"
-                f" {t.alone} then alone, {t.behind} seen from behind, {t.over_cap} over the cap",
+                f"left out: {t.outside} extend beyond the border, {t.alone} have no partner left,"
+                f" {t.behind} show their points from behind, {t.over_cap} exceed max_patches",
                 f"lists of pairs: {lists}",
-                f"{self.fit:.1%} of all pairs of a point's patches are fit for a match",
+                f"{self.fit:.1%} of all pairs of a point's patches can be matches",
                 f"keypoints lie {self.offset_px:.2f} px from their points (median)",
                 "mean correlation of patches: "
                 + ", ".join(f"{kind} {value:.3f}" for kind, value in self.correlation.items()),
@@ -108,10 +109,10 @@ class Report:
 
 @dataclass(frozen=True)
 class Base:
-    """What a scene is made from."""
+    """The reconstruction that a scene is built from."""
 
     model: Path
-    database: Path | None  # the keypoints of the model
+    database: Path | None  # has the keypoints of the model
     about: Mapping[str, object]  # for dataset.json
 
 
@@ -129,36 +130,35 @@ def build(
     threads: int = 2,
     seed: int = 0,
 ) -> Report:
-    """Make a scene in the folder `out` from a folder of photographs of one place.
+    """Build a scene in the folder `out` from a folder of photographs of one place.
 
-    Images that can't be read are left out and reported. `out` appears when the scene is whole.
-    COLMAP's work is kept beside it until then, so that a
-    build that was stopped goes on where it was, and in it afterwards, as `colmap`. The same
-    model gives the same scene; COLMAP itself is seeded, but does not promise to repeat itself on
-    another machine.
+    Images that can't be read are left out and reported. `out` appears when the scene is complete.
+    COLMAP's work is kept beside it until then, so that a build that was stopped can resume, and
+    becomes its subfolder `colmap` at the end. The same model gives the same scene. COLMAP itself is
+    seeded, but may give another model on another machine.
 
     Args:
-        images: a folder; those in folders below it are found too.
-        out: a new folder, or an empty one. Its name is that of the scene.
-        model: folder of a sparse model in COLMAP's binary or text format, made from `images`;
-            COLMAP is run where None.
-        database: COLMAP's database that belongs to the model; looked for beside it where None.
-        name: the data set is called "phototour-" and this; the name of `out` where None.
-        frames: "detected" or "projected"; where None, the former if the keypoints' scales and
-            directions are known, which they are unless a model comes without its database.
-            Without them a projected patch is upright where its point is seen largest.
-        extend: whether keypoints that SIFT did not match become observations of the points that
-            the model sees there; only where the keypoints are known.
-        max_patches: whole points are left out at random until there are no more patches.
-        shared_camera: whether one camera with one zoom took all photographs; where None,
-            whether all have the same size.
+        images: a folder; images in its subfolders are found too.
+        out: a new or empty folder. Its name becomes the name of the scene.
+        model: folder of a sparse model in COLMAP's binary or text format, made from `images`; None
+            runs COLMAP.
+        database: COLMAP's database of the model; None looks for it beside the model.
+        name: the data set is called "phototour-NAME"; None takes the name of `out`.
+        frames: "detected" or "projected"; None takes "detected" if the keypoints' scales and
+            directions are known: always, unless a model comes without its database. Without them, a
+            projected patch is upright in the reference image.
+        extend: whether keypoints that SIFT did not match become observations of points that the
+            model projects there; needs the database.
+        max_patches: whole points are left out at random until there are at most so many patches.
+        shared_camera: whether one camera with one zoom took all photographs; None takes True if
+            all photographs have the same size.
         threads: most threads of COLMAP.
         seed: of COLMAP and of the pairs.
 
     Raises:
-        InputError: if images are missing, if fewer than two can be read or put together, or if the
+        InputError: if images are missing, if fewer than two can be read or reconstructed, or if the
             images are not those of the model.
-        FileInTheWayError: if there is something in `out`.
+        FileInTheWayError: if `out` is not empty.
     """
     if frames not in (None, *HOW):
         raise InputError(f"frames is {frames!r}: give --set frames={' or frames='.join(HOW)}")
@@ -263,8 +263,8 @@ def build(
             direction = np.arctan2(squares.sin, squares.cos)
             interest = np.stack([reference, squares.x, squares.y, direction, scale], 1)
             batches = (np.asarray(pixels[i : i + TILE]) for i in range(0, len(pixels), TILE))
-            # Officially the second number is not used. Here it says which image a patch is from,
-            # and so what x and y of interest.txt count pixels of.
+            # The official data do not use the second number. Here it is the number of the patch's
+            # own image: x and y in interest.txt are pixels of that image.
             second = chosen.image
             fill(folder, batches, chosen.point, interest, lists, second=second, about=about)
             if model is None:
@@ -286,7 +286,7 @@ def _reconstruct(
 
 
 def _given(model: Path, database: Path | None) -> Base:
-    """A model that was there, with the database given, or one that lies beside it."""
+    """The user's model, with the given database, or with a database that is found beside it."""
     if database is None:
         places = (folder / DATABASE for folder in (model, *model.absolute().parents[:2]))
         database = next((file for file in places if file.is_file()), None)
@@ -301,12 +301,12 @@ def _cut(
     squares: Frames,
     pixels: UInt8[np.ndarray, "n 64 64"],
 ) -> str:
-    """Write an image's patches to their rows; the sha256 of its file."""
+    """The sha256 of an image's file, after its patches are written to their rows."""
     grey = read_grey(file)
     height, width = grey.shape
     if (width, height) != (shot.width, shot.height):
         raise InputError(
-            f"{file} is {width} x {height} pixels, for the model it is {shot.width} x"
+            f"{file} is {width} x {height} pixels, in the model it is {shot.width} x"
             f" {shot.height}: give the images that the model was made from"
         )
     for part, patches in extract(grey, squares.take(rows)):
@@ -315,8 +315,9 @@ def _cut(
 
 
 def _mapped(file: IO[bytes], n: int) -> UInt8[np.ndarray, "n 64 64"]:
-    """Patches to be written to a file. Its space is taken now: on a full disk, a later write to a
-    page of the file would end the process.
+    """An array of patches that is mapped to a file.
+
+    The disk space is allocated now: on a full disk, a later write to a page would end the process.
 
     Raises:
         SystemRefusedError: if the disk has too little room.

@@ -1,7 +1,7 @@
-"""Finds observations that the matcher missed: keypoints where the model says that a point is.
+"""Finds observations that the matcher missed: keypoints where the model projects a point.
 
-What was matched is what SIFT finds alike, which is easy for it and for all other descriptors. The
-official matches were found by geometry alone; this does so as far as a sparse model goes.
+Matched keypoints are alike for SIFT, so they are easy for SIFT and for all other descriptors. The
+official matches were found by geometry alone; this file does the same as far as a sparse model can.
 """
 
 from collections.abc import Sequence
@@ -23,19 +23,20 @@ from protocols.builders.phototour.pairs import ANGLE, OCTAVES
 from protocols.builders.phototour.sparse import Shot, observe
 
 NEAR = 1.0
-"""Pixels between the keypoint and the point. The official 5 were for the errors of dense stereo."""
+"""Most pixels between keypoint and point. The official 5 allow for errors of dense stereo."""
 
-FACING = 0.5  # least cosine of the angle between a ray and the mean ray of those who see the point
-BESIDE = ((32.0, 0.0), (-32.0, 0.0), (0.0, 32.0), (0.0, -32.0))  # pixels, where the point is not
+FACING = 0.5  # least cosine of the angle between a ray to the point and the point's mean ray
+BESIDE = ((32.0, 0.0), (-32.0, 0.0), (0.0, 32.0), (0.0, -32.0))  # pixels from the point: control
 
 
 def extend(shots: Sequence[Shot], seen: Observations) -> tuple[Observations, float]:
-    """The observations with those added that were missed, and the share of these by chance.
+    """The observations plus the missed ones, and the estimated share of chance hits among these.
 
-    A keypoint that is no observation becomes that of a point which is not observed in its image,
-    if it lies where the point is, and agrees in scale and direction with the observation that
-    shows the point largest, as matches have to. A point that something hides in this image can be
-    mistaken for that. The share is how often a keypoint lies beside the point instead.
+    A free keypoint becomes an observation of a point that its image does not observe yet, if it
+    lies where the model projects the point, and agrees in scale and direction, as matches must,
+    with the observation that shows the point largest. If the point is hidden in this image, the
+    keypoint can be a false observation. The share of chance hits is the number of such keypoints
+    at places beside the point (`BESIDE`) over the number at the point.
     """
     reference = observations.largest(seen)
     sizes, angles = observations.on_plane(seen, observations.frames_detected(seen))
@@ -57,9 +58,9 @@ def extend(shots: Sequence[Shot], seen: Observations) -> tuple[Observations, flo
         for aside in BESIDE:
             beside, _ = _near(shot, free, place + np.array(aside), image_from_plane, *own)
             by_chance += len(np.unique(beside)) / len(BESIDE)
-        once = _firsts(p)  # the nearest keypoint of a point,
+        once = _firsts(p)  # only the nearest keypoint of each point
         p, q = p[once], q[once]
-        once = _firsts(q)  # then the nearest point of a keypoint
+        once = _firsts(q)  # then only the nearest point of each keypoint
         p, q = p[once], q[once]
         tables.append(np.stack([of[p], np.full(len(p), k), q], 1))
     table = np.concatenate(tables)
@@ -69,12 +70,12 @@ def extend(shots: Sequence[Shot], seen: Observations) -> tuple[Observations, flo
 
 
 def _faces(shot: Shot, points: Observations) -> Bool[np.ndarray, " n"]:
-    """Whether the image could show the points: from the front, and not too obliquely."""
+    """Whether the image can show each point: from the front, and not too obliquely."""
     ray = points.xyz - shot.centre
     mean = np.cross(points.axes[:, :, 0], points.axes[:, :, 1])
     cosine = (ray * mean).sum(1) / np.linalg.norm(ray, axis=1)
     place, image_from_plane = shot.look(points.xyz, points.axes)
-    x, y = place.T  # not a number behind the camera, and so not in the image
+    x, y = place.T  # NaN behind the camera, so not in the image
     faces = (x >= 0) & (y >= 0) & (x <= shot.width - 1) & (y <= shot.height - 1)
     faces &= cosine >= FACING
     faces[faces] = np.linalg.det(image_from_plane[faces]) > 0
@@ -89,7 +90,7 @@ def _near(
     half: Float64[np.ndarray, " n"],
     angle: Float64[np.ndarray, " n"],
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """Points, and free keypoints that are near them and agree with them; the nearest first."""
+    """Pairs of a point and a free keypoint that is near it and agrees; the nearest first."""
     if shot.keypoint is None or not len(free) or not len(place):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     tree = cKDTree(shot.detected[free])
@@ -104,5 +105,5 @@ def _near(
 
 
 def _firsts(values: Int[np.ndarray, " k"]) -> Int[np.ndarray, " m"]:
-    """Where each value comes first, in order."""
+    """The index of each value's first occurrence, ascending."""
     return np.sort(np.unique(values, return_index=True)[1])

@@ -1,4 +1,4 @@
-"""Checks a reconstruction against its photographs, by the patches that were cut out of them."""
+"""Checks that the photographs are those of the reconstruction, by comparing their patches."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -13,15 +13,15 @@ from protocols.imaging.frames import Frames
 from protocols.imaging.grey import read_grey
 from protocols.phototour.writer import SIDE
 
-FEWEST, MOST = 8, 100  # pairs of an image that are compared
-SHOWN = 5  # images that a message names
-TRIED = 200  # photographs that are tried in place of another
+FEWEST, MOST = 8, 100  # number of pairs of an image that are compared
+SHOWN = 5  # most images that a message names
+TRIED = 200  # photographs that are tried in place of a wrong one
 
 LEAST = 0.75
 """Below this `Agreement.ahead`, a photograph is not the one that the model was made from.
 
-The eight photographs of Herzjesu-P8, at a third of their size, have 0.97 to 1.00; photographs that
-had changed names, there and in a scene of four, 0.42 to 0.61.
+The eight photographs of Herzjesu-P8, at a third of their size, reach 0.97 to 1.00. Photographs with
+exchanged names, there and in a scene of four, reach 0.42 to 0.61.
 """
 
 Grey = UInt8[np.ndarray, "height width"]
@@ -35,21 +35,21 @@ def check(
     squares: Frames,
     pixels: Patches,
 ) -> None:
-    """Compare the patches of each photograph with those that others have of the same points.
+    """Compare the patches of each photograph with other photographs' patches of the same points.
 
     Args:
         files: the photographs.
-        image: of each patch, the number of its photograph.
-        point: of each patch; ascending.
+        image: number of each patch's photograph.
+        point: number of each patch's point, ascending.
         squares: where each patch was cut out.
         pixels: the patches.
 
     Raises:
-        InputError: if those of a photograph are no more alike than patches of different points;
-            names the file, and the photograph that fits in its place, if there is one.
+        InputError: if a photograph's patches are no more like other patches of the same points than
+            like patches of other points; names the file, and the photograph that fits instead.
     """
     bad: dict[int, Agreement | None] = {}
-    while True:  # the worst first: its patches make those of others look worse
+    while True:  # remove the worst first: its patches lower the agreement of the others
         rows, partner = _pairs(point, np.flatnonzero(~np.isin(image, list(bad))))
         found = {}
         for k in np.unique(image[rows]).tolist():
@@ -90,7 +90,7 @@ def _causes(
     squares: Frames,
     pixels: Patches,
 ) -> list[str]:
-    """Sentences: which photographs fit in place of the first bad ones, judged by the good ones."""
+    """Sentences that name photographs that fit in place of the first bad photographs, if any."""
     causes = []
     for k in bad[:SHOWN]:
         rows, partner = _pairs(point, np.flatnonzero((image == k) | ~np.isin(image, bad)))
@@ -112,24 +112,24 @@ def _causes(
 def _pairs(
     point: Int[np.ndarray, " n"], rows: Int[np.ndarray, " m"]
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """The rows whose points have several rows, and for each of them another row of its point."""
+    """The rows whose points have several rows, and for each of them another row of the point."""
     own = point[rows]
     first = np.searchsorted(own, own)
     count = np.searchsorted(own, own, side="right") - first
     place = np.arange(len(rows))
-    step = 1 + place % np.maximum(count - 1, 1)  # not always the same photograph
+    step = 1 + place % np.maximum(count - 1, 1)  # so that partners come from varying photographs
     partner = first + (place - first + step) % count
     several = count > 1
     return rows[several], rows[partner[several]]
 
 
 def _small(patches: Patches) -> Float64[np.ndarray, "n 16 16"]:
-    """Means of 4 x 4 pixels: keypoints are off by some."""
+    """Means of 4 x 4 pixels, since keypoints are off by some pixels."""
     return patches.reshape(-1, SIDE // 4, 4, SIDE // 4, 4).mean(axis=(2, 4))
 
 
 def _others(file: Path, files: Sequence[Path]) -> Iterator[tuple[str, Grey]]:
-    """Photographs that may belong in the place of a file, and how to say so."""
+    """Photographs that may belong in the place of a file, each with its phrase for the message."""
     grey = read_grey(file)
     turned: dict[str, Callable[[Grey], Grey]] = {
         "is turned by 180 degrees": lambda one: one[::-1, ::-1],

@@ -1,6 +1,6 @@
-"""Where points are seen, how, and the squares around them that become patches.
+"""Observations of points in images, and the squares around them that become patches.
 
-Pixels count from the centre of the upper left one, not from its corner as in COLMAP.
+Pixel (0, 0) is the centre of the upper left pixel, not its corner as in COLMAP.
 """
 
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from harness.errors import InputError
 from protocols.imaging.frames import Frames
 
 MAGNIFICATION = 6.0
-"""Half a side of a patch over the keypoint's scale: the 4 x 4 cells of SIFT, 3 scales each."""
+"""Half a side of a patch / scale of its keypoint: SIFT has 4 x 4 cells of 3 scales each."""
 
 HALF = 32.0
-"""Half a side, in pixels, of a patch that no keypoint gives a size: its pixels are the image's."""
+"""Half a side, in pixels, of a patch without a keypoint's scale: patch pixels = image pixels."""
 
 Matrices = Float64[np.ndarray, "n 2 2"]
 Places = Float64[np.ndarray, "n 2"]
@@ -24,24 +24,24 @@ Places = Float64[np.ndarray, "n 2"]
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """Where points are seen: one row an observation, those of a point together."""
+    """Observations of points in images, one a row; the rows of a point are adjacent."""
 
     point: Int[np.ndarray, " n"]
     image: Int[np.ndarray, " n"]
     index: Int[np.ndarray, " n"]  # of the keypoint, in its image
     xyz: Float64[np.ndarray, "n 3"]  # of the point
-    axes: Float64[np.ndarray, "n 3 2"]  # of the plane through the point that faces its viewers
-    detected: Places  # pixels
-    projected: Places  # pixels: where the model says that the point is
+    axes: Float64[np.ndarray, "n 3 2"]  # of the plane through the point that faces its cameras
+    detected: Places  # pixels: the keypoint
+    projected: Places  # pixels: the model's point, projected
     keypoint: Matrices | None  # from units of the keypoint's scale, along its axes, to pixels
     image_from_plane: Matrices  # from units of the model, along the axes, to pixels
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of observations."""
         return len(self.point)
 
     def take(self, rows: Int[np.ndarray, " m"]) -> "Observations":
-        """These observations, in this order."""
+        """The observations at these rows, in this order."""
         values: dict[str, Any] = {
             name: None if column is None else column[rows] for name, column in vars(self).items()
         }
@@ -49,13 +49,13 @@ class Observations:
 
 
 def largest(seen: Observations) -> Int[np.ndarray, " n"]:
-    """For each observation the row of the one that shows its point largest."""
+    """For each observation, the row of the observation that shows the same point largest."""
     pixels = np.linalg.det(seen.image_from_plane)  # the size of a surface element in each image
     return np.lexsort((seen.image, -pixels, seen.point))[np.searchsorted(seen.point, seen.point)]
 
 
 def frames_detected(seen: Observations) -> Frames:
-    """Patches as the detector found them in each image."""
+    """Squares as the detector found the keypoints in each image."""
     if seen.keypoint is None:
         raise InputError(
             "no scale and no direction of the keypoints is known: give --set database=FILE, or"
@@ -65,13 +65,13 @@ def frames_detected(seen: Observations) -> Frames:
 
 
 def frames_projected(seen: Observations, reference: Int[np.ndarray, " n"]) -> Frames:
-    """Patches that show the same piece of the plane through the point: that of the reference.
+    """Squares that show the same piece of the plane through a point in all images.
 
     Args:
         seen: the observations.
-        reference: for each the row of the observation of its point that sets size and direction:
-            those of the keypoint, or upright and as large as `HALF` where the image that sees the
-            point smallest has its half side.
+        reference: for each observation, the row of its point's reference observation. Its keypoint
+            gives size and direction. Without keypoints, the piece is upright in the reference, and
+            its half side is `HALF` pixels in the image that shows the point smallest.
     """
     of = seen.image_from_plane[reference]
     if seen.keypoint is not None:
@@ -90,7 +90,7 @@ def on_plane(
 ) -> tuple[Float64[np.ndarray, " n"], Float64[np.ndarray, " n"]]:
     """Half a side of each patch in units of the model, and its direction on the point's plane.
 
-    Patches of one point that show the same have the same.
+    Both are equal for patches of one point that show the same piece of the plane.
     """
     square = np.stack([frames.cos, -frames.sin, frames.sin, frames.cos], 1).reshape(-1, 2, 2)
     maps = np.linalg.inv(seen.image_from_plane) @ (frames.half[:, None, None] * square)
@@ -98,7 +98,7 @@ def on_plane(
 
 
 def _frames(centre: Float64[np.ndarray, "n 2"], image_from_patch: Matrices) -> Frames:
-    """The squares that are nearest to the parallelograms that the matrices make of [-1, 1]^2."""
+    """The squares nearest to the parallelograms to which the matrices map [-1, 1]^2."""
     angle = direction(image_from_patch)
     x, y = centre.T.copy()
     half = size(image_from_patch)
@@ -106,10 +106,10 @@ def _frames(centre: Float64[np.ndarray, "n 2"], image_from_patch: Matrices) -> F
 
 
 def size(maps: Matrices) -> Float64[np.ndarray, " n"]:
-    """The factor that lengths grow by, the geometric mean over directions."""
+    """The scale factor of each map: the geometric mean over directions."""
     return np.sqrt(np.abs(np.linalg.det(maps)))
 
 
 def direction(maps: Matrices) -> Float64[np.ndarray, " n"]:
-    """The angle of the rotation that is nearest to each map."""
+    """The angle of the rotation nearest to each map, in radians."""
     return np.arctan2(maps[:, 1, 0] - maps[:, 0, 1], maps[:, 0, 0] + maps[:, 1, 1])

@@ -8,36 +8,36 @@ from jaxtyping import Bool, Float64, Int
 from harness.errors import InputError
 from protocols.imaging.frames import uniform
 
-# What matches agree in and what non-matches don't, as in the official lists (UBC patch data).
-OFFSET = 5.0  # pixels between the keypoint and where the model sees the point
+# Limits of a match, as in the official lists (UBC patch data).
+OFFSET = 5.0  # pixels between the keypoint and the model's point
 OCTAVES = 0.25
 ANGLE = np.pi / 8
 
 OVERLAP = 0.5
-"""Points whose patches share more of their union than this show the same: never a non-match."""
+"""Two points whose patches overlap more (intersection over union) are never a non-match."""
 
-LISTS = (100_000, 500_000)  # pairs of the official lists: to test, to train
-MATCHES, NON_MATCHES, MIXED = range(1, 4)  # streams of random numbers; 0 is a selection's
+LISTS = (100_000, 500_000)  # pairs of the official lists: for tests, for training
+MATCHES, NON_MATCHES, MIXED = range(1, 4)  # streams of random numbers; `selection` has stream 0
 
-TRIES = 40  # rounds of draws, after which it is taken that there are no more pairs
+TRIES = 40  # rounds of draws; after them, no more pairs are expected
 
 Pairs = Int[np.ndarray, "_ 2"]
 
 
 @dataclass(frozen=True, eq=False)
 class Patches:
-    """What pairs are drawn by. One row a patch; those of a point together."""
+    """The facts that decide about pairs. One row a patch; the rows of a point are adjacent."""
 
     point: Int[np.ndarray, " n"]
-    reference: Int[np.ndarray, " n"]  # the image in which its point was found
+    reference: Int[np.ndarray, " n"]  # the reference image of the patch's point
     xyz: Float64[np.ndarray, "n 3"]  # of the point
-    half: Float64[np.ndarray, " n"]  # half a side of what it shows, in the units of xyz
-    angle: Float64[np.ndarray, " n"]  # of its direction, comparable within a point
-    offset: Float64[np.ndarray, " n"]  # from the point, pixels
+    half: Float64[np.ndarray, " n"]  # half a side of the shown square, in the units of xyz
+    angle: Float64[np.ndarray, " n"]  # direction; comparable only between patches of a point
+    offset: Float64[np.ndarray, " n"]  # distance from the point, pixels
 
 
 def lists(drawn: Patches, fit: Pairs, seed: int) -> dict[str, Pairs]:
-    """Lists of pairs by the names of their files: of official lengths, or one of all there are."""
+    """Lists of pairs by file name: of the official lengths, or one shorter list of all pairs."""
     found = {}
     for lines in LISTS:
         half = min(lines // 2, len(fit))
@@ -47,7 +47,7 @@ def lists(drawn: Patches, fit: Pairs, seed: int) -> dict[str, Pairs]:
         half = len(others)
         if not half:
             raise InputError(
-                f"{len(fit)} pairs of patches are fit for matches and none for a non-match: give"
+                f"{len(fit)} pairs of patches can be matches, and none can be a non-match: give"
                 " more images that overlap"
             )
         matches = draw_matches(fit, drawn.point, half, (seed, MATCHES, lines))
@@ -81,9 +81,9 @@ def matching(patches: Patches) -> Pairs:
 def draw_matches(
     candidates: Pairs, point: Int[np.ndarray, " n"], most: int, seed: tuple[int, ...]
 ) -> Pairs:
-    """Some of the candidates: one of each point first, then a second one, and so on.
+    """A choice of candidates: one pair of each point first, then a second pair, and so on.
 
-    Drawn evenly among all pairs, points seen by many images would crowd out the others.
+    In a uniform draw among all pairs, points that many images see would dominate.
     """
     number = uniform(seed, len(candidates))
     of = point[candidates[:, 0]]
@@ -95,9 +95,9 @@ def draw_matches(
 
 
 def draw_non_matches(patches: Patches, most: int, seed: tuple[int, ...]) -> Pairs:
-    """Pairs of patches of two points that don't overlap: drawn evenly among points.
+    """Pairs of patches of two points that don't overlap; uniform among points.
 
-    Both points were found in the same image; only where such pairs run out, in any two.
+    Both points have the same reference image; other pairs follow only if there are too few.
     """
     first, count, image = _points(patches)
     order = np.argsort(image, kind="stable")
@@ -119,7 +119,7 @@ def draw_non_matches(patches: Patches, most: int, seed: tuple[int, ...]) -> Pair
 
 
 def shuffled(matches: Pairs, others: Pairs, seed: tuple[int, ...]) -> Pairs:
-    """Both, mixed, the two patches of a pair in any order."""
+    """Matches and non-matches in random order, the two patches of a pair in random order."""
     pairs = np.concatenate([matches, others])
     order, swap = uniform(seed, 2, len(pairs))
     pairs = np.where(swap[:, None] < 0.5, pairs, pairs[:, ::-1])
@@ -135,7 +135,7 @@ def _points(patches: Patches) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _overlapping(
     patches: Patches, a: Int[np.ndarray, " m"], b: Int[np.ndarray, " m"]
 ) -> Bool[np.ndarray, " m"]:
-    """Intersection over union of two squares as far apart as the points, side by side."""
+    """Whether two squares, side by side at the points' distance, overlap more than `OVERLAP`."""
     small = np.minimum(patches.half[a], patches.half[b])
     large = np.maximum(patches.half[a], patches.half[b])
     apart = np.linalg.norm(patches.xyz[a] - patches.xyz[b], axis=1)
@@ -144,6 +144,6 @@ def _overlapping(
 
 
 def _without_repeats(pairs: Pairs) -> Pairs:
-    """The first of each pair, whatever the order of its two patches."""
+    """The pairs without repeats; the order of a pair's two patches does not count."""
     _, first = np.unique(np.sort(pairs, axis=1), axis=0, return_index=True)
     return pairs[np.sort(first)]

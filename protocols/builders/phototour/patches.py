@@ -1,4 +1,4 @@
-"""Reads the patches of an image, 64 x 64 pixels each."""
+"""Cuts patches of 64 x 64 pixels out of an image."""
 
 from collections.abc import Iterator
 
@@ -13,6 +13,6 @@ from protocols.phototour.writer import SIDE
 def extract(
     grey: UInt8[np.ndarray, "height width"], frames: Frames
 ) -> Iterator[tuple[np.ndarray, UInt8[np.ndarray, "n 64 64"]]]:
-    """Patches of squares, which lie on the image, with the rows of the squares; in any order."""
+    """Yields rows of squares and their patches, in any order; squares must lie on the image."""
     image = grey.astype(np.float32)
     yield from sampling.extract(image, image_from_patch(frames), frames.half / (SIDE / 2), SIDE)

@@ -1,7 +1,7 @@
 """Runs COLMAP on a folder of images: SIFT keypoints, matches, incremental mapping.
 
-Everything is kept in one folder, so that what was interrupted goes on from there: images that
-have keypoints and pairs that were matched are not done again.
+All results are kept in one folder, so that an interrupted run can resume: images with keypoints and
+matched pairs are not processed again.
 """
 
 import logging
@@ -19,7 +19,7 @@ from protocols.colmap.mapping import largest_model, quiet
 from protocols.resuming import resuming
 
 EXHAUSTIVE = 200
-"""With more images than this, only those near each other in the order of names are matched."""
+"""With more images than this, only images near each other in the order of names are matched."""
 
 DATABASE, MODEL = "database.db", "sparse"
 
@@ -35,9 +35,9 @@ def reconstruct(
     seed: int,
     threads: int,
 ) -> Path:
-    """A sparse model of the images, in the folder; found there if it was made before.
+    """The folder of a sparse model of the images, made now or by an earlier call.
 
-    Another list of images, another seed or another COLMAP starts over.
+    Another list of images, another seed or another version of COLMAP starts over.
 
     Args:
         images: the folder that the names are relative to.
@@ -48,8 +48,8 @@ def reconstruct(
         threads: most threads at a time.
 
     Raises:
-        InputError: if fewer than two images can be put together.
-        BlockingIOError: if another process is at work in the folder.
+        InputError: if COLMAP can't reconstruct a model of two images or more.
+        BlockingIOError: if another process works in the folder.
     """
     request = {
         "images": dict(sha256),
@@ -77,7 +77,7 @@ def _run(
     pycolmap.set_random_seed(seed)
     database = folder / DATABASE
     mode = pycolmap.CameraMode.SINGLE if shared_camera else pycolmap.CameraMode.PER_IMAGE
-    # Listed beforehand: threads that extract would number the images as they come.
+    # List the images first: otherwise parallel extraction numbers them in varying order.
     if not (folder / "listed").is_file():
         database.unlink(missing_ok=True)
         pycolmap.Database.open(database).close()
@@ -109,9 +109,9 @@ def _run(
         with pycolmap.Database.open(database) as opened:
             pairs = opened.num_verified_image_pairs()
         raise InputError(
-            f"the {len(names)} images in {images} can't be put together: COLMAP finds {pairs} pairs"
-            " that show the same things; give images that overlap, taken from different places,"
-            " or a sparse model of your own (model=FOLDER)"
+            f"COLMAP can't reconstruct a model from the {len(names)} images in {images}: it finds"
+            f" {pairs} pairs of images that overlap; give images that overlap, taken from different"
+            " places, or a sparse model of your own (model=FOLDER)"
         )
     with atomic.placing(folder / MODEL) as unfinished:
         model.write(unfinished)

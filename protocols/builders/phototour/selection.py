@@ -1,4 +1,4 @@
-"""Chooses which observations of a reconstruction become patches, and their squares."""
+"""Chooses the observations of a reconstruction that become patches, and their squares."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,26 +15,26 @@ from protocols.imaging.frames import Frames, image_from_patch, inside, uniform
 
 @dataclass(frozen=True)
 class Tally:
-    """What became of the observations; the counts of those left out and `patches` add up."""
+    """Counts of observations, by what happened to them; those left out and `patches` add up."""
 
-    observations: int  # of points that two images or more see, each in one place
+    observations: int  # of points that two images or more see, each image in one place
     behind: int  # the image sees the back of the point's surface
-    outside: int  # the patch reaches beyond the border
-    alone: int  # no other patch of its point is left
-    over_cap: int  # more than were asked for
+    outside: int  # the patch extends beyond the border
+    alone: int  # the point has no other patch left
+    over_cap: int  # beyond `max_patches`
     patches: int
     points: int
 
 
-STREAM = 0  # of random numbers, from the seed
+STREAM = 0  # the stream of random numbers of a seed that is used here
 
 
 def choose(
     shots: Sequence[Shot], seen: Observations, how: str, max_patches: int | None, seed: int
 ) -> tuple[Observations, Frames, Int[np.ndarray, " n"], Tally]:
-    """The observations that become patches, their squares, and the image each point was found in.
+    """The observations that become patches, their squares, their reference images, and counts.
 
-    Points are numbered anew, from 0.
+    A point's reference image shows it largest. The chosen points get new numbers, from 0.
     """
     largest = observations.largest(seen)
     if how == "projected":
@@ -54,8 +54,8 @@ def choose(
     rows = np.flatnonzero(kept)
     if not len(rows):
         raise InputError(
-            f"none of {len(seen)} observations makes a patch that lies within its image and has a"
-            " partner: give larger images, or more that overlap"
+            f"none of {len(seen)} observations gives a patch that lies within its image and has a"
+            " partner: give larger images, or more images that overlap"
         )
     point = np.unique(seen.point[rows], return_inverse=True)[1]
     if max_patches is not None:
@@ -64,7 +64,7 @@ def choose(
         under = order[np.cumsum(number[order]) <= max_patches]
         if len(under) < 2:
             raise InputError(
-                f"max_patches is {max_patches}: too few for two points, give more"
+                f"max_patches is {max_patches}, too few for two points: give a larger number"
                 " (--set max-patches=NUMBER)"
             )
         rows = rows[np.isin(point, under)]

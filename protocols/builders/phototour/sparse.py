@@ -1,4 +1,4 @@
-"""Reads a sparse reconstruction of COLMAP: its photographs, and where they see which point."""
+"""Reads a sparse reconstruction of COLMAP: its photographs, and the observations of its points."""
 
 import math
 from collections.abc import Sequence
@@ -21,28 +21,28 @@ REMEDY = "give the database that the model was made from (--set database=FILE)"
 
 @dataclass(frozen=True, eq=False)
 class Shot:
-    """One photograph of the model. Pixels count from the centre of the upper left one."""
+    """One photograph of the model. Pixel (0, 0) is the centre of the upper left pixel."""
 
     name: str  # of the file, below the folder of images
     width: int
     height: int
     centre: Float64[np.ndarray, "3"]  # of the camera, in the model
     detected: Places  # all keypoints
-    keypoint: Matrices | None  # of each, from units of its scale, along its axes, to pixels
+    keypoint: Matrices | None  # each: from units of its scale, along its axes, to pixels
     camera: pycolmap.Camera
     pose: pycolmap.Rigid3d
 
     def look(
         self, xyz: Float64[np.ndarray, "n 3"], axes: Float64[np.ndarray, "n 3 2"]
     ) -> tuple[Places, Matrices]:
-        """Where points are, and how pixels change along the axes of their planes."""
+        """Where the image shows points, and the derivatives along the axes of their planes."""
         rotation, shift = self.pose.rotation.matrix(), np.asarray(self.pose.translation)
 
         def project(points: Float64[np.ndarray, "n 3"]) -> Places:
             return np.asarray(self.camera.img_from_cam(points @ rotation.T + shift))
 
         depth = (xyz @ rotation.T + shift)[:, 2:]
-        step = 1e-4 * np.abs(depth)  # a tenth of a pixel or so: lenses are smooth
+        step = 1e-4 * np.abs(depth)  # about a tenth of a pixel, which suits smooth distortion
         columns = [
             (project(xyz + step * axes[:, :, i]) - project(xyz - step * axes[:, :, i])) / (2 * step)
             for i in (0, 1)
@@ -51,18 +51,19 @@ class Shot:
 
 
 def read(model: Path, database: Path | None) -> tuple[tuple[Shot, ...], Observations]:
-    """The photographs, and the observations of every point that two of them or more see.
+    """The photographs, and the observations of every point that two or more photographs see.
 
     Args:
         model: a folder in COLMAP's binary or text format.
-        database: the one that the model was made from, for the scale and direction of keypoints.
+        database: the model's database, which has the scale and direction of keypoints.
 
     Raises:
-        InputError: if the model can't be read, sees too little, or isn't the database's.
+        InputError: if the model can't be read, no two images see the same point, or the model was
+            not made from the database.
     """
     sparse = colmap_model.read(model)
     table = sparse.track
-    # An image that sees a point twice is sure of neither place.
+    # Drop observations of images that see a point at two keypoints: either may be wrong.
     _, inverse, counts = np.unique(table[:, :2], axis=0, return_inverse=True, return_counts=True)
     table = table[counts[inverse] == 1]
     _, inverse, counts = np.unique(table[:, 0], return_inverse=True, return_counts=True)
@@ -96,7 +97,7 @@ def observe(
     xyz: Float64[np.ndarray, "n 3"],
     axes: Float64[np.ndarray, "n 3 2"],
 ) -> Observations:
-    """The observations that these keypoints of these photographs are."""
+    """The observations of these points by these keypoints of the photographs."""
     detected, projected = np.empty((2, len(point), 2))
     image_from_plane = np.empty((len(point), 2, 2))
     keypoint = np.empty((len(point), 2, 2))
@@ -151,9 +152,9 @@ def _shot(
 def _facing(
     rays: Float64[np.ndarray, "n 3"], point: Int[np.ndarray, " n"]
 ) -> Float64[np.ndarray, "n 3 2"]:
-    """Two axes of the plane through each point at right angles to its mean ray.
+    """Two axes of the plane through each point that is perpendicular to its mean viewing ray.
 
-    With the mean ray, which is the third axis, they are right-handed.
+    The two axes and the mean ray, in this order, form a right-handed system.
     """
     starts = np.flatnonzero(np.diff(point, prepend=point[0] - 1))
     mean = np.add.reduceat(rays / np.linalg.norm(rays, axis=1, keepdims=True), starts)

@@ -1,1 +1,1 @@
-"""Training data out of any images: regions that a detector finds again in other views of them."""
+"""Training data from any images: regions that a detector finds again in warped views of them."""

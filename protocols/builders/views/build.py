@@ -1,18 +1,18 @@
-"""Makes training data in the official PhotoTour format: what a detector finds in views of images.
+"""Builds training data in the official PhotoTour format from regions detected in views of images.
 
-Each image is a plane that is photographed from elsewhere, in other light, out of focus, as a JPEG
-(`Cameras`). Harris-Affine finds regions in the image and in each view. Regions of two views that
-overlap by more than a half, mapped to the image, are the same, as in `protocols.oxford`, if their
-directions agree to 30 degrees; so patches of a point differ as a detector makes them differ, in
-place, size, shape and direction. Points of an image overlap by less than a half, but may well lie
-in each other: they are the negatives that tests have.
+A view shows the image as a plane, photographed from another place, in other light, out of focus, as
+a JPEG (`Cameras`). Harris-Affine finds regions in the image and in each view. Two regions show the
+same point, as in `protocols.oxford`, if they overlap by more than a half when mapped to the image,
+and their directions agree to 30 degrees. So the patches of a point differ in place, size, shape and
+direction as a detector makes them differ. Two points of an image overlap by less than a half, but
+one may lie inside the other: such negatives also occur in the tests.
 
-Half a side of a patch is `magnification` radii; it never shows what lies beyond the border of the
-image. In `interest.txt` are the number of a patch's image, so that samplers find others of the same
-image, and x, y, direction in radians and binary logarithm of the mean radius, in its own view;
-`dataset.json` lists the images.
+Half a side of a patch is `magnification` radii; a patch shows nothing beyond the border of the
+image. `interest.txt` has the number of a patch's image, so that samplers find others of the same
+image, and x, y, direction in radians and binary logarithm of the mean radius, in the patch's own
+view; `dataset.json` lists the images.
 
-A point's patches depend on the seed and the contents of its image alone.
+A point's patches depend only on the seed and the contents of its image.
 """
 
 from collections.abc import Callable
@@ -45,28 +45,28 @@ def build(
     cameras: Cameras = DEFAULT,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
-    """Make a set in the folder `out` from the images in a folder and below it.
+    """Build a data set in the folder `out` from the images in a folder and below it.
 
-    `out` appears when the set is whole. What is done is kept beside it until then, so that a build
-    that was stopped goes on where it was. Images that can't be read, or show nothing that is found
+    `out` appears when the set is complete. Until then, finished work is kept beside it, so that a
+    build that was stopped can resume. Images that can't be read, or have no region that is found
     again, are left out and reported.
 
     Args:
-        images: a folder; those in folders below it are found too.
-        out: a new folder, or an empty one. Its name is that of the scene.
-        points: of each image, at most.
-        views: of each image, beside itself.
-        versions: patches of each point; of what fewer views show, none is used.
+        images: a folder; images in its subfolders are found too.
+        out: a new or empty folder. Its name becomes the name of the scene.
+        points: most points of each image.
+        views: of each image, besides the image itself.
+        versions: patches of each point; a point that fewer views show is not used.
         magnification: half a side of a patch, in radii of its region.
-        name: the data set is called "phototour-" and this; the name of `out` where None.
-        seed: of all that is random.
+        name: the data set is called "phototour-NAME"; None takes the name of `out`.
+        seed: of all random numbers.
         cameras: how much views differ.
-        progress: called with the number of finished images and that of all.
+        progress: called with the number of finished images and the number of all images.
 
     Raises:
         InputError: if a number is out of range, or there are no images, or no points in them.
-        FileInTheWayError: if there is something in `out`.
-        BlockingIOError: if another process makes the same set.
+        FileInTheWayError: if `out` is not empty.
+        BlockingIOError: if another process builds the same set.
     """
     if not versions - 1 <= views <= MOST_VIEWS:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Views of an image as a plane: where a camera stands, and what its optics and file make of it."""
+"""Renders views of an image as a plane: random camera pose, blur, light, noise and JPEG."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from protocols.imaging.sampling import read, rounded, smooth
 from protocols.imaging.sequences import Homography
 from protocols.oxford.ellipses import linearised
 
-FINER = 2  # samples of a pixel's side: a slanted plane is read finely and averaged
+FINER = 2  # samples along a pixel's side; their mean is the pixel
 FOCAL = 1.5  # focal length in longer sides of the image
 DRAWN = (
     "turn", "scale", "slant", "towards", "blur_share", "blur", "gamma", "contrast", "brightness",
@@ -24,20 +24,23 @@ DRAWN = (
 
 @dataclass(frozen=True, kw_only=True)
 class Cameras:
-    """How much views differ from the image; 0 turns each off. A view's draws are independent."""
+    """How much views differ from the image; 0 turns a difference off. All draws are independent.
 
-    turn: float = 180.0  # degrees about the axis of sight, evenly either way
-    closer: float = 0.3  # most octaves larger,
-    farther: float = 1.2  # or smaller; evenly between the two
-    slant: float = 55.0  # most degrees off the plane's normal; the square is even
-    blur_share: float = 0.35  # of views
-    blur: float = 3.0  # largest standard deviation in pixels, evenly from 0
+    "Uniform" and "normal" name the distribution of the draws.
+    """
+
+    turn: float = 180.0  # most degrees about the optical axis, uniform in both directions
+    closer: float = 0.3  # most octaves larger
+    farther: float = 1.2  # most octaves smaller; uniform between the two
+    slant: float = 55.0  # most degrees off the plane's normal; its square is uniform
+    blur_share: float = 0.35  # share of views
+    blur: float = 3.0  # largest standard deviation in pixels; uniform from 0
     gamma: float = 0.35  # octaves of the exponent, normal
     contrast: float = 0.5  # octaves of the factor, normal
     brightness: float = 20.0  # grey values, normal
-    noise: float = 6.0  # largest standard deviation in grey values; evenly from 0
-    jpeg_share: float = 0.35  # of views
-    jpeg: float = 95.0  # 100 less the lowest quality; evenly from a third of it
+    noise: float = 6.0  # largest standard deviation in grey values; uniform from 0
+    jpeg_share: float = 0.35  # share of views
+    jpeg: float = 95.0  # 100 - lowest quality; uniform from a third of this value
 
     def __post_init__(self) -> None:
         """Refuse strengths below 0 or above MOST."""
@@ -53,7 +56,7 @@ MOST = {
     "noise": 60.0,
     "jpeg": 99.0,
 }
-"""The largest value of each strength, where it isn't 1."""
+"""The largest value of each strength, unless it is 1."""
 
 DEFAULT = Cameras()
 
@@ -61,14 +64,14 @@ DEFAULT = Cameras()
 def view(
     grey: UInt8[np.ndarray, "height width"], cameras: Cameras, seed: tuple[int, ...]
 ) -> tuple[UInt8[np.ndarray, "rows columns"], Homography]:
-    """One view, and the map from the image's pixels to its own. It shows the image and no more.
+    """One view, and the map from the image's pixels to the view's. The view shows all of the image.
 
-    Outside of the image it repeats the border: what is found there is no region of the image.
+    Outside the image the view repeats the border: a region found there is not one of the image.
 
     Args:
         grey: the image.
         cameras: how much views differ.
-        seed: decides.
+        seed: of all random numbers.
     """
     drawn = dict(zip(DRAWN, uniform(seed, len(DRAWN)).tolist(), strict=True))
     from_image, (rows, columns) = _pose(grey.shape, cameras, drawn)
@@ -88,7 +91,7 @@ def view(
 def _pose(
     shape: tuple[int, ...], cameras: Cameras, drawn: dict[str, float]
 ) -> tuple[Homography, tuple[int, int]]:
-    """The map from the image, and the height and width of a view that shows all of it."""
+    """The map from the image to the view, and the view's height and width, to show all of it."""
     height, width = shape
     focal = FOCAL * max(shape)
     turn = math.radians(cameras.turn * (2 * drawn["turn"] - 1))
@@ -98,7 +101,7 @@ def _pose(
     axis = np.array([math.cos(towards), math.sin(towards), 0.0])
     rotation = cv2.Rodrigues(slant * axis)[0]
     about = np.array([[1, 0, -(width - 1) / 2], [0, 1, -(height - 1) / 2], [0, 0, 0]])
-    plane = rotation @ about  # the plane is the focal length away
+    plane = rotation @ about  # the plane's distance is the focal length
     plane[2, 2] += focal
     onto = np.diag([focal * zoom, focal * zoom, 1.0]) @ plane
     roll = np.eye(3)
@@ -114,7 +117,7 @@ def _pose(
 
 
 def _step(back: Homography, x: float, y: float) -> float:
-    """Pixels of the image between samples of the view in its middle, in the closer direction."""
+    """Image pixels between samples in the view's middle, in the direction with closer samples."""
     _, jacobian = linearised(back, np.array([[x, y]]))
     return float(np.linalg.svd(jacobian[0], compute_uv=False)[1])
 
@@ -125,7 +128,7 @@ def _taken(
     drawn: dict[str, float],
     seed: tuple[int, ...],
 ) -> UInt8[np.ndarray, "rows columns"]:
-    """Out of focus, in other light, with noise, as a JPEG."""
+    """The view after blur, change of light, noise and JPEG compression."""
     c = cameras
     sigma = c.blur * drawn["blur"]
     if drawn["blur_share"] < c.blur_share and sigma > 0:

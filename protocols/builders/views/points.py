@@ -1,4 +1,4 @@
-"""Which regions of views are the same: those that overlap and point in one direction."""
+"""Finds the regions of views that show the same point: they overlap and agree in direction."""
 
 from dataclasses import dataclass
 
@@ -16,15 +16,15 @@ from protocols.oxford.ellipses import ellipses_of, exact_overlap, linearised, ov
 from protocols.oxford.matching import one_to_one
 from protocols.phototour.writer import SIDE
 
-OVERLAP = 0.5  # of regions that are the same, at least; of points of an image, at most
-TURN = 30.0  # degrees between their directions, at most
-DETECTED = 4  # regions of an image for each point that is wanted
-WHICH = 0xC40  # stream of random numbers
+OVERLAP = 0.5  # least overlap of regions of one point; largest overlap of two points of an image
+TURN = 30.0  # most degrees between the directions of regions of one point
+DETECTED = 4  # regions detected for each point that is wanted
+WHICH = 0xC40  # stream of random numbers that chooses views
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """An image, how it came from the first one, and its regions whose patches lie in both."""
+    """A view, its map from the first image, and its regions whose patches lie on both images."""
 
     grey: UInt8[np.ndarray, "height width"]
     from_first: Homography
@@ -39,14 +39,14 @@ def detected(
     views: int,
     cameras: Cameras,
 ) -> Made:
-    """Points of one image that enough views show, the image itself being one of them.
+    """Points of one image that enough views show; the image itself counts as a view.
 
     Args:
         grey: the image.
-        image: its number, for what is random.
-        asked: points, and of each how many patches.
-        views: of the image.
-        cameras: what the others are taken with.
+        image: its number, part of the seed.
+        asked: how many points, and how many patches of each.
+        views: number of views besides the image.
+        cameras: how much views differ.
     """
     most = DETECTED * asked.points
     first = _seen(grey, np.eye(3), grey.shape, most, asked.magnification)
@@ -89,7 +89,7 @@ def _seen(
 
 
 def _partners(first: View, other: View) -> Int[np.ndarray, " regions"]:
-    """Of each region of the first view the one of another view, or -1; no two have the same."""
+    """For each region of the first view its partner in another view, or -1; one to one."""
     a, b = ellipses_of(first.regions), ellipses_of(other.regions)
     mapped = warped(b, np.linalg.inv(other.from_first))
     pairs = overlapping(a, mapped, OVERLAP, exact_overlap)
@@ -105,7 +105,7 @@ def _partners(first: View, other: View) -> Int[np.ndarray, " regions"]:
 def _turn(
     a: AffineFrames, b: AffineFrames, homography: Homography
 ) -> Float64[np.ndarray, " pairs"]:
-    """Radians by which the direction of b is off that of a, as it looks in the image of b."""
+    """Radians from the direction of a, mapped to the image of b, to the direction of b."""
     _, jacobian = linearised(homography, np.stack([a.x, a.y], axis=1))
     return turn_of(np.linalg.inv(jacobian @ a.matrix) @ b.matrix)
 
@@ -113,12 +113,12 @@ def _turn(
 def _points(
     regions: AffineFrames, enough: Bool[np.ndarray, " regions"]
 ) -> Int[np.ndarray, " points"]:
-    """Those that enough views show, the strongest first, of which no two are the same."""
+    """Regions that enough views show and that are different points; the strongest first."""
     outlines = ellipses_of(regions)
     pairs = overlapping(outlines, outlines, OVERLAP, exact_overlap)
     kept: list[int] = []
     free = enough.copy()
-    for row in range(len(regions)):  # the strongest first, as the detector has them
+    for row in range(len(regions)):  # the detector puts the strongest first
         if free[row]:
             kept.append(row)
             low, high = np.searchsorted(pairs.a, [row, row + 1])
@@ -129,6 +129,6 @@ def _points(
 def _versions(
     partner: Int[np.ndarray, "points views"], versions: int, seed: tuple[int, ...]
 ) -> Int[np.ndarray, "points versions"]:
-    """Of the views that show a point, some at random, in their order."""
+    """A random choice of the views that show a point, in ascending order."""
     drawn = np.where(partner >= 0, uniform(seed, *partner.shape), 2.0)
     return np.sort(np.argsort(drawn, axis=1, kind="stable")[:, :versions], axis=1)

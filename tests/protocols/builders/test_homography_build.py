@@ -258,7 +258,7 @@ REFUSED = {
     "no folder": (shutil.rmtree, {}, "is not a folder"),
     "no images": (no_images, {}, "no images in"),
     "empty": (nothing, {}, "no images in"),
-    "only bad ones": (only_bad_ones, {}, r"images of .*: 0, two are needed: a.png .*, b.png"),
+    "only bad ones": (only_bad_ones, {}, r"have 0 points, two are needed: a.png .*, b.png"),
     "no points": (nothing, {"points": 0}, "points is 0"),
     "one version": (nothing, {"versions": 1}, "versions 1"),
     "many versions": (nothing, {"versions": 101}, "from 2 to 100"),
@@ -280,7 +280,7 @@ def test_what_makes_no_set_is_refused_and_leaves_nothing(tmp_path, case):
 
 def test_one_image_with_one_point_is_refused(images, tmp_path):
     shutil.copytree(images, tmp_path / "images", ignore=shutil.ignore_patterns("b.png", "c.png"))
-    with pytest.raises(ValueError, match=r"in the 1 images of .*: 1, two are needed"):
+    with pytest.raises(ValueError, match=r"the 1 images of .* have 1 points, two are needed"):
         build(tmp_path / "images", tmp_path / "set", points=1)
 
 

@@ -148,7 +148,7 @@ def test_a_database_without_keypoints_of_an_image_is_refused(tmp_path):
     [
         (
             np.ones((3, 2), np.float32),
-            r"3 x 2 numbers of .* a\.png, and keeps 6; .*no scale",
+            r"3 x 2 numbers for .* a\.png, and stores 6; .*no scale",
         ),
         (np.full((1, 4), np.nan, np.float32), r"a keypoint of a\.png is not finite"),
     ],

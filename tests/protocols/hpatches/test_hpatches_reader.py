@@ -179,7 +179,7 @@ def test_a_malformed_name_is_refused_by_the_name_of_the_file(root, text, message
 @pytest.mark.parametrize("made", [3, None, ["v_one"], {"v_one": "v_wall"}])
 def test_malformed_facts_of_sequences_are_refused(root, made):
     (root / "dataset.json").write_text(json.dumps({"name": "hpatches-mini", "sequences": made}))
-    with pytest.raises(ValueError, match=r"dataset\.json: its sequences are .* mend it"):
+    with pytest.raises(ValueError, match=r"dataset\.json: its sequences are .* correct the file"):
         open_set(root, "a")
 
 
@@ -279,7 +279,7 @@ def test_a_split_that_no_file_can_define_is_answered_with_the_missing_file(tmp_p
     ("name", "split", "message"),
     [
         ("a", {"test": []}, "split 'a': the test list is empty"),
-        ("a", {"test": "v_one"}, "is not a table of splits .*'v_one' is no list of names"),
+        ("a", {"test": "v_one"}, "is not a table of splits .*'v_one' is not a list of names"),
         ("a", {"test": ["v_one"], "train": "i_one"}, "is not a table of splits .*'i_one' is no"),
         ("a", {"test": ["v_one", 1]}, "is not a table of splits"),
         ("a", {"test": ["v_one", "v_one"]}, "split 'a': v_one is listed 2 times"),

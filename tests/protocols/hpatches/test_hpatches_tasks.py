@@ -99,7 +99,7 @@ def test_drawing_pairs_keeps_two_numbers_of_each_permutation_and_not_all():
 
 def test_a_sequence_of_one_patch_has_no_negatives(tmp_path):
     root = write_set(tmp_path / "own", {**LENGTHS, "v_one": 1}, splits=SPLITS)
-    with pytest.raises(ValueError, match=r"hpatches-own has one patch of v_one: .*two"):
+    with pytest.raises(ValueError, match=r"hpatches-own has only one patch of v_one: .*two"):
         tasks.verification(open_set(root, "a"))
 
 
@@ -275,7 +275,7 @@ def test_files_of_which_no_row_is_left_are_an_error(partial_root):
     with pytest.raises(ValueError, match=r"inter_split-a\.csv hold no pair of the sequences"):
         tasks.verification(opened)
     (partial_root / "tasks/retr_queries_split-a.csv").write_text("s,idx\ni_one,1\n")
-    with pytest.raises(ValueError, match="hold no query or no distractor of the sequences"):
+    with pytest.raises(ValueError, match="hold no query or no distractor of the existing"):
         tasks.retrieval(opened)
 
 

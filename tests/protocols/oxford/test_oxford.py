@@ -100,7 +100,7 @@ def test_both_forms_of_files_give_the_same_outlines(small):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("1.0\n2\n5 5 .1 0 .1\n", "2 regions are announced, there are 1"),
+        ("1.0\n2\n5 5 .1 0 .1\n", "2 regions are declared, there are 1"),
         ("1.0\n1\n5 5 .1 x .1\n", "can't be read"),
         ("1.0\n1\n5 5 .1 .2 .1\n", "region 1 of 1 is no ellipse"),
         ("1.0\n2\n5 5 .1 0 .1\n5 5 -.1 0 -.1\n", "region 2 of 2 is no ellipse"),
@@ -159,7 +159,7 @@ def test_missing_and_malformed_regions_are_named(small):
     (small / "found/one.npz").write_bytes((small / "found/one.npz").read_bytes()[:500])
     with pytest.raises(ValueError, match=r"one\.npz has no array img1"):
         regions.read(small / "found", "one", 1, image)
-    with pytest.raises(ValueError, match="has regions of none of one, two"):
+    with pytest.raises(ValueError, match="has no regions of one, two"):
         opened(small, frames=small / "images/one")
 
 
@@ -327,7 +327,7 @@ def test_sequences_without_regions_are_left_out(published, caplog):
     (published / "found/three.npz").unlink()
     found = opened(published).dataset
     assert (found.name, found.complete) == ("oxford-six", True)
-    assert "passed over: three" in caplog.text
+    assert "skipped: three" in caplog.text
     (published / "found/two.npz").unlink()
     with pytest.raises(ValueError, match=r"two is missing.*--allow-partial"):
         opened(published)

@@ -127,7 +127,7 @@ def test_nearest_mutual_and_ratio_are_what_they_say(make):
 
 
 def test_a_ratio_needs_a_second():
-    with pytest.raises(ValueError, match="no second"):
+    with pytest.raises(ValueError, match="only one region"):
         ratio(L2, *normal(0, 3, 1))
 
 

@@ -201,7 +201,7 @@ RED = header(palette=np.stack([np.zeros(256), np.zeros(256), np.arange(256)], 1)
         ),
         (coloured(), "of 24 bits"),
         (header(width=512) + bytes(512 * 1024), "512 x 1024 pixels"),
-        (header(packing=1) + bytes(1024 * 1024), "compressed"),
+        (header(packing=1) + bytes(1024 * 1024), "8 bits, compressed"),
         (
             writer._bitmap(np.zeros((1024, 1024), np.uint8)) + b"\0",
             "has 1049655 bytes, more than its 1049654 bytes",
@@ -372,7 +372,7 @@ def test_a_file_cut_anywhere_is_refused(tmp_path_factory, data):
         ([made_patches(3), made_patches(2)], {}, "5 and more patches came for 4"),
         ([made_patches(4).astype(float)], {}, "float64"),
         ([made_patches(4)[:, :32]], {}, r"\[4, 32, 64\]"),
-        ([made_patches(4)], {"info.txt": np.zeros((1, 2), int)}, "names no list of pairs"),
+        ([made_patches(4)], {"info.txt": np.zeros((1, 2), int)}, "can't name a list of pairs"),
         ([made_patches(4)], {"m50_1_1_0.txt": np.array([[0, 4]])}, "outside of 0 .. 3"),
     ],
 )

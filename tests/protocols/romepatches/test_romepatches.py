@@ -462,7 +462,7 @@ def test_the_sample_has_the_same_bytes_again(tmp_path):
 def test_a_sample_that_came_out_otherwise_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
     monkeypatch.setattr(sample, "GRAIN", 11.0)
-    with pytest.raises(RuntimeError, match="scores on it would not compare"):
+    with pytest.raises(RuntimeError, match="scores on it could not be compared"):
         sample.sample()
 
 
