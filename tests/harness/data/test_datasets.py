@@ -224,7 +224,7 @@ def test_a_cut_off_mat_file_of_unsaid_length_is_passed_over(installed, mirror, o
 
 def test_what_is_no_mat_file_is_refused(installed, mirror, home):
     installed(Part((Copy(mirror.give("a.mat", b"sorry, moved" * 99)),)), needs=("a.mat",))
-    assert "a.mat: it is no .mat file" in refusal()
+    assert "a.mat: it is not a .mat file" in refusal()
     assert left(home) == []
 
 
