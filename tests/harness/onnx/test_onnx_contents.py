@@ -267,7 +267,7 @@ def calling(depth: int) -> ModelProto:
     return model(node(f"F{depth}", "means", "vectors", domain="mine"), functions=functions(depth))
 
 
-def test_functions_are_unfolded(saved):
+def test_functions_are_expanded(saved):
     vectors = opened(saved(calling(4))).describe(PATCHES)
     np.testing.assert_allclose(vectors, PATCHES.mean(axis=2), rtol=1e-6)
 
@@ -275,7 +275,7 @@ def test_functions_are_unfolded(saved):
 @pytest.mark.parametrize(
     ("depth", "message"),
     [
-        (16, r"tiny\.onnx has 196609 nodes once its functions are unfolded; 50000 at most"),
+        (16, r"tiny\.onnx has 196609 nodes after its functions are expanded; at most 50000"),
         (60, r"tiny\.onnx has \d{19} nodes once"),
         (2000, r"tiny\.onnx has functions that call each other endlessly, or too deeply"),
     ],
@@ -378,7 +378,7 @@ def test_absurd_metadata_are_refused_in_a_short_message(saved, said, message):
 )
 def test_text_that_is_no_utf_8_is_refused(saved, text, place):
     contents = model(ADD, constants=[number(1)], name="abcd").SerializeToString()
-    with pytest.raises(ValueError, match=rf"tiny\.onnx is damaged: {place} is no UTF-8 text"):
+    with pytest.raises(ValueError, match=rf"tiny\.onnx is damaged: {place} is not UTF-8 text"):
         opened(saved(contents.replace(text, b"\xff" * len(text), 1)))
 
 
