@@ -343,7 +343,7 @@ def test_a_copy_packed_anew_is_taken_where_one_is_listed_and_says_so(installed, 
     file = tmp_path / "toy.zip"
     file.write_bytes(zipped(WRAPPED.items()))
     assert contents(fetch("toy/set", [file])) == FILES
-    assert "is taken for the copy of http://b.invalid/toy.zip" in caplog.text
+    assert "is accepted as http://b.invalid/toy.zip" in caplog.text
 
 
 def test_a_folder_of_files_may_be_brought(installed, tmp_path):

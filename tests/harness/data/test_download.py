@@ -266,7 +266,7 @@ def test_a_file_that_nothing_vouches_for_is_warned_of(mirror, work, caplog):
     fetch(work, Copy(mirror.give("c.csv", BODY)))
     assert not caplog.text
     fetch(work, Copy(mirror.give("d.csv", BODY, length=False)))
-    assert "d.csv: the server does not say how long it is" in caplog.text
+    assert "d.csv: the server does not say the size" in caplog.text
 
 
 @pytest.mark.parametrize("scheme", ["file", "ftp", "data"])
