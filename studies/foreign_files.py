@@ -206,7 +206,7 @@ def read_archives(folder: Path) -> None:
         with tempfile.TemporaryDirectory() as inner:
             try:
                 archive.unpack(file, Path(inner, "out"))
-            except archive.Refused as error:  # whoever has it unpacked adds its name
+            except archive.BadArchive as error:  # whoever has it unpacked adds its name
                 raise ValueError(f"{file}: {error}") from error
 
 

@@ -42,7 +42,7 @@ class Limits:
     free: int = 1 << 26
 
 
-class Refused(InputError):
+class BadArchive(InputError):
     """The archive is damaged, or has forbidden contents."""
 
 
@@ -68,15 +68,15 @@ def unpack(file: Path, folder: Path, *, limits: Limits = Limits()) -> dict[str, 
         The sha256 of every file, by its path in the folder.
 
     Raises:
-        Refused: if the file is not such an archive, is damaged, cut off or encrypted, exceeds the
-            limits, or contains a link, a device, or a name that leads out of the folder.
+        BadArchive: if the file is not such an archive, is damaged, cut off or encrypted, exceeds
+            the limits, or contains a link, a device, or a name that leads out of the folder.
         FileInTheWayError: if the folder exists.
     """
     if folder.exists():
         raise FileInTheWayError(f"{folder} is there already: {file.name} was not unpacked")
     found = kind(file)
     if found is None:
-        raise Refused("it is neither a zip, nor a tar, nor a tar.gz archive")
+        raise BadArchive("it is neither a zip, nor a tar, nor a tar.gz archive")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
         inside = Path(temporary, "unpacked")
@@ -84,16 +84,16 @@ def unpack(file: Path, folder: Path, *, limits: Limits = Limits()) -> dict[str, 
         try:
             members = _zip(file, limits) if found == "zip" else _tar(file, found)
             contents = _write(members, inside, file.stat().st_size, limits)
-        except Refused:
+        except BadArchive:
             raise
         except _DAMAGE as error:
-            raise Refused(f"it is damaged or cut off ({_reason(error)})") from error
+            raise BadArchive(f"it is damaged or cut off ({_reason(error)})") from error
         except OSError as error:
             if error.errno != errno.EINVAL:  # raised for an impossible offset in a damaged zip file
                 raise
-            raise Refused(f"it is damaged or cut off ({_reason(error)})") from error
+            raise BadArchive(f"it is damaged or cut off ({_reason(error)})") from error
         if not contents:
-            raise Refused("it holds no file")
+            raise BadArchive("it holds no file")
         inside.rename(folder)
     return contents
 
@@ -119,7 +119,7 @@ def _write(members: Members, folder: Path, packed: int, limits: Limits) -> dict[
     contents: dict[str, str] = {}
     for count, (name, size, stream) in enumerate(members, 1):
         if count > limits.files:
-            raise Refused(f"it holds more than {limits.files} files: it looks like a bomb")
+            raise BadArchive(f"it holds more than {limits.files} files: it looks like a bomb")
         parts = _parts(name)
         if any(map(is_left_behind, parts)):  # such as `__MACOSX/._name`, which readers ignore
             continue
@@ -128,10 +128,10 @@ def _write(members: Members, folder: Path, packed: int, limits: Limits) -> dict[
             _make(target, name)
             continue
         if not parts:
-            raise Refused(f"it holds a file named {name!r}")
+            raise BadArchive(f"it holds a file named {name!r}")
         _make(target.parent, name)
         if target.exists():
-            raise Refused(f"it holds {name!r} twice, or names that this disk can't tell apart")
+            raise BadArchive(f"it holds {name!r} twice, or names that this disk can't tell apart")
         digest = hashlib.sha256()
         done = 0
         with atomic.naming(target), target.open("xb") as out:
@@ -143,7 +143,7 @@ def _write(members: Members, folder: Path, packed: int, limits: Limits) -> dict[
                 digest.update(piece)
                 out.write(piece)
         if done < size:
-            raise Refused(f"it is cut off: {name!r} has {done} of {size} bytes")
+            raise BadArchive(f"it is cut off: {name!r} has {done} of {size} bytes")
         contents["/".join(parts)] = digest.hexdigest()
     return contents
 
@@ -152,8 +152,8 @@ def _most(packed: int, limits: Limits) -> int:
     return min(limits.size, limits.free + limits.ratio * packed)
 
 
-def _bomb(packed: int, most: int) -> Refused:
-    return Refused(
+def _bomb(packed: int, most: int) -> BadArchive:
+    return BadArchive(
         f"it has {packed} bytes and would grow to more than {most}, or than its headers say: it"
         " looks like a bomb"
     )
@@ -171,7 +171,9 @@ def _parts(name: str) -> list[str]:
         or len(name.encode()) > LONGEST
         or any(len(part.encode()) > 255 for part in parts)
     ):
-        raise Refused(f"it holds {name!r:.99}, which leads out of its folder or isn't a plain name")
+        raise BadArchive(
+            f"it holds {name!r:.99}, which leads out of its folder or is no plain name"
+        )
     return parts
 
 
@@ -179,7 +181,7 @@ def _make(folder: Path, name: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        raise Refused(f"it holds {name!r} below a file") from error
+        raise BadArchive(f"it holds {name!r} below a file") from error
 
 
 def _zip(file: Path, limits: Limits) -> Members:
@@ -192,11 +194,11 @@ def _zip(file: Path, limits: Limits) -> Members:
             name = info.orig_filename  # `filename` ends at the first zero byte
             form = stat.S_IFMT(info.external_attr >> 16)  # 0 if packed on a system without modes
             if form not in (0, stat.S_IFREG, stat.S_IFDIR):
-                raise Refused(f"it holds {name!r}, which is a link or a device")
+                raise BadArchive(f"it holds {name!r}, which is a link or a device")
             if info.flag_bits & 1:
-                raise Refused(f"{name!r} in it is encrypted")
+                raise BadArchive(f"{name!r} in it is encrypted")
             if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise Refused(
+                raise BadArchive(
                     f"{name!r} in it is packed by method {info.compress_type}, not deflate"
                 )
             if info.is_dir():
@@ -212,17 +214,17 @@ class _Header(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Header":
         if not buf:
-            raise Refused("it is cut off: its end mark is missing")
+            raise BadArchive("it is cut off: its end mark is missing")
         try:
             header = super().frombuf(buf, encoding, errors)
         except tarfile.HeaderError as error:
             if len(buf) == tarfile.BLOCKSIZE and not any(buf):
                 raise  # a block of zeros is the end mark
-            raise Refused(f"it is damaged or cut off ({error})") from error
+            raise BadArchive(f"it is damaged or cut off ({error})") from error
         notes = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
         names = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
         if header.type in notes + names and header.size > NOTE:  # tarfile would read it into memory
-            raise Refused(f"a header in it says that it has {header.size} bytes")
+            raise BadArchive(f"a header in it says that it has {header.size} bytes")
         return header
 
 
@@ -239,12 +241,12 @@ def _tar(file: Path, found: Kind) -> Members:
             elif member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse():
                 yield name, member.size, archive.extractfile(member)
             else:
-                raise Refused(f"it holds {name!r}, which is a link, a device or full of holes")
+                raise BadArchive(f"it holds {name!r}, which is a link, a device or full of holes")
         padding = 0
         while piece := stream.read(PIECE):
             padding += len(piece)
             if any(piece) or padding > Limits.free:
-                raise Refused("more follows after its end mark")
+                raise BadArchive("more follows after its end mark")
 
 
 def _reason(error: BaseException) -> str:

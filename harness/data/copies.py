@@ -28,7 +28,7 @@ class Copy:
         return PurePosixPath(urllib.parse.unquote(urllib.parse.urlsplit(self.url).path)).name
 
 
-class Refused(InputError):
+class CopyRefused(InputError):
     """A file is not the published one, or its address is not safe; the file is not kept."""
 
 
@@ -36,23 +36,23 @@ def check(file: Path, copy: Copy) -> None:
     """Refuse a file whose size, hash or first bytes are not those of the copy.
 
     Raises:
-        Refused: if they are not; says how the file differs.
+        CopyRefused: if they are not; says how the file differs.
     """
     size = file.stat().st_size
     with file.open("rb") as stream:
         head = stream.read(HEAD)
     if wrong := impostor(head):
-        raise Refused(wrong)
+        raise CopyRefused(wrong)
     if copy.size is not None and size != copy.size:
         came = "was cut off" if size < copy.size else "is too long"
-        raise Refused(f"it {came}, or is another file: {size} bytes, {copy.size} are wanted")
+        raise CopyRefused(f"it {came}, or is another file: {size} bytes, {copy.size} are wanted")
     if not size:
-        raise Refused("it is empty")
+        raise CopyRefused("it is empty")
     if copy.hash:
         kind, _, wanted = copy.hash.partition(":")
         found = digest(file, kind)
         if found != wanted:
-            raise Refused(f"its {kind} is {found}, {wanted} is wanted: it is another file")
+            raise CopyRefused(f"its {kind} is {found}, {wanted} is wanted: it is another file")
 
 
 def digest(file: Path, kind: str = "sha256") -> str:

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Part:
+class SetPart:
     """One file of a published set: an archive to unpack, or a file to keep as it is."""
 
     copies: tuple[Copy, ...]  # mirrors, tried in turn
@@ -36,13 +36,13 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Source:
+class PublishedSet:
     """A published data set: its mirrors, hashes and licence, and the files that protocols read."""
 
     name: str  # "phototour/liberty"; also the name of its folder
     title: str
     page: str  # its web page
-    parts: tuple[Part, ...]
+    parts: tuple[SetPart, ...]
     licence: str
     citation: str
     needs: Mapping[str, tuple[str, ...]]  # protocol -> patterns of files that it reads
@@ -108,12 +108,12 @@ class Differences:
         return bool(self.missing or self.changed or self.extra or self.unlike)
 
 
-def known() -> dict[str, Source]:
+def known() -> dict[str, PublishedSet]:
     """All sets that installed packages declare, by name."""
-    rows: dict[str, Source] = {}
+    rows: dict[str, PublishedSet] = {}
     for table in registry.names("datasets"):
         try:
-            listed: Iterable[Source] = registry.load("datasets", table)
+            listed: Iterable[PublishedSet] = registry.load("datasets", table)
         except ImportError as error:  # one broken package must not hide the others' sets
             log.warning("%s", error)
             continue
@@ -126,7 +126,7 @@ def known() -> dict[str, Source]:
     return rows
 
 
-def named(name: str) -> list[Source]:
+def named(name: str) -> list[PublishedSet]:
     """The set of this name, or all sets below it: "phototour" stands for its six scenes."""
     rows = known()
     found = [row for key, row in sorted(rows.items()) if key == name or key.startswith(f"{name}/")]
@@ -136,7 +136,7 @@ def named(name: str) -> list[Source]:
     return found
 
 
-def one(name: str) -> Source:
+def one(name: str) -> PublishedSet:
     """The set of this name; an error if the name stands for several sets."""
     rows = named(name)
     if len(rows) > 1:
@@ -250,7 +250,7 @@ def _hash(file: Path) -> str:
         return ""
 
 
-def _size(row: Source) -> str:
+def _size(row: PublishedSet) -> str:
     sizes = [part.copies[0].size for part in row.parts]
     if any(size is None for size in sizes):
         return row.roughly or "?"

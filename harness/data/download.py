@@ -21,7 +21,7 @@ from typing import TypeVar
 from rich import progress as rich
 
 from harness.data import web
-from harness.data.copies import HEAD, PAGE, PIECE, Copy, Refused, check, digest, impostor
+from harness.data.copies import HEAD, PAGE, PIECE, Copy, CopyRefused, check, digest, impostor
 from harness.data.web import Answer, Interrupted, Unreachable
 from harness.errors import SystemRefusedError
 from harness.escape import visible
@@ -130,7 +130,7 @@ def _obtain(copy: Copy, part: Path, progress: Progress) -> None:
     _complete(copy, part, progress)
     try:
         check(part, copy)
-    except Refused:
+    except CopyRefused:
         _discard(part)
         if not older:
             raise
@@ -169,16 +169,16 @@ def _continue(copy: Copy, part: Path, progress: Progress, *, anew: bool = False)
                 _write(answer, copy, part, begin, total, progress)
             return
     if anew:
-        raise Refused("it gives only a part of the file")
+        raise CopyRefused("it gives only a part of the file")
     _continue(copy, part, progress, anew=True)
 
 
 def _expected(answer: Answer, copy: Copy, part: Path, begin: int, total: int | None) -> int | None:
     """Size of the whole file, if known; refuses a wrong answer before anything is written."""
     if copy.size is not None and total not in (None, copy.size):
-        raise Refused(f"it has {total} bytes, {copy.size} are wanted: it is another file")
+        raise CopyRefused(f"it has {total} bytes, {copy.size} are wanted: it is another file")
     if answer.headers.get_content_type() == "text/html":
-        raise Refused(f"{PAGE} ({answer.url})")
+        raise CopyRefused(f"{PAGE} ({answer.url})")
     total = total if copy.size is None else copy.size
     free = shutil.disk_usage(part.parent).free
     if total is not None and total - begin > free:
@@ -226,7 +226,7 @@ def _write(
     piece = _piece(answer, begin, total)
     if not begin:
         if wrong := impostor(piece[:HEAD]):
-            raise Refused(wrong)
+            raise CopyRefused(wrong)
         _remember(answer, copy, part)
     if total is None and not copy.hash and not getattr(answer, "chunked", False):
         log.warning(
@@ -240,7 +240,7 @@ def _write(
             done += len(piece)
             if done > (MOST if total is None else total):
                 _discard(part)
-                raise Refused(f"it gave more than {MOST if total is None else total} bytes")
+                raise CopyRefused(f"it gave more than {MOST if total is None else total} bytes")
             stream.write(piece)
             progress(done, total)
             piece = _piece(answer, done, total) if done != end else b""

@@ -11,8 +11,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from harness.data import archive, download
-from harness.data.copies import Copy, Refused, check, digest
-from harness.data.datasets import HERE, INCOMPLETE, LIST, Part, Source, one, root
+from harness.data.copies import Copy, CopyRefused, check, digest
+from harness.data.datasets import HERE, INCOMPLETE, LIST, PublishedSet, SetPart, one, root
 from harness.data.download import Progress
 from harness.errors import FileInTheWayError, FileMissingError, InputError
 from harness.files import atomic, folders, locks, matlab
@@ -62,7 +62,7 @@ def fetch(
     return row.place
 
 
-def _is_here(row: Source, files: Sequence[Path]) -> bool:
+def _is_here(row: PublishedSet, files: Sequence[Path]) -> bool:
     """Whether a set is here and need not be fetched; an error if its folder is in the way."""
     if row.state == INCOMPLETE:
         raise FileMissingError(
@@ -103,7 +103,7 @@ def _alone(name: str) -> Iterator[Path]:
 
 
 def _put_together(
-    row: Source, given: Mapping[Part, Path], work: Path, unpacked: Path, progress: Progress
+    row: PublishedSet, given: Mapping[SetPart, Path], work: Path, unpacked: Path, progress: Progress
 ) -> None:
     """Get all parts of a set, and move it to its place if it has the files that protocols need."""
     origins: list[dict[str, str]] = []
@@ -131,8 +131,8 @@ def _put_together(
 
 
 def _get(
-    row: Source,
-    part: Part,
+    row: PublishedSet,
+    part: SetPart,
     given: Path | None,
     work: Path,
     unpacked: Path,
@@ -177,7 +177,7 @@ def _get(
     return origin, {prefix + name: sha256 for name, sha256 in found.items()}
 
 
-def _check_sizes(row: Source, unpacked: Path) -> None:
+def _check_sizes(row: PublishedSet, unpacked: Path) -> None:
     """Compare numbers and sizes of files with the published ones.
 
     Raises:
@@ -191,7 +191,7 @@ def _check_sizes(row: Source, unpacked: Path) -> None:
         log.warning("%s: %s; no protocol reads it", row.name, said)
 
 
-def _given(row: Source, files: Sequence[Path]) -> dict[Part, Path]:
+def _given(row: PublishedSet, files: Sequence[Path]) -> dict[SetPart, Path]:
     """The user's files, by the parts that they are."""
     for file in files:
         if not file.exists():
@@ -215,13 +215,13 @@ def _given(row: Source, files: Sequence[Path]) -> dict[Part, Path]:
     return found
 
 
-def _known(part: Part, file: Path) -> Copy:
+def _known(part: SetPart, file: Path) -> Copy:
     """The copy of the part that equals the user's file; an error if none does."""
     reasons: dict[str, None] = {}
     for copy in sorted(part.copies, key=lambda copy: copy.hash is None):
         try:
             check(file, copy)
-        except Refused as error:
+        except CopyRefused as error:
             reasons[str(error)] = None
             continue
         if not copy.hash:
@@ -233,7 +233,7 @@ def _known(part: Part, file: Path) -> Copy:
     raise InputError(f"{file} is refused: {'; '.join(reasons)}")
 
 
-def _top(row: Source, unpacked: Path) -> Path | None:
+def _top(row: PublishedSet, unpacked: Path) -> Path | None:
     """The folder that contains the needed files: the top, or the only folder below; or None."""
     patterns = [pattern for needed in row.needs.values() for pattern in needed]
     top = unpacked
@@ -245,7 +245,7 @@ def _top(row: Source, unpacked: Path) -> Path | None:
     return top
 
 
-def _by_hand(row: Source) -> str:
+def _by_hand(row: PublishedSet) -> str:
     command = f"harness data fetch {row.name} --from-file"
     hint = f"; {row.by_hand}" if row.by_hand else ""
     if len(row.parts) == 1:

@@ -8,7 +8,7 @@ import urllib.parse
 import urllib.request
 from typing import Any
 
-from harness.data.copies import Copy, Refused
+from harness.data.copies import Copy, CopyRefused
 from harness.errors import SystemRefusedError
 
 PATIENCE = 30.0  # seconds without a byte before a connection counts as broken
@@ -29,13 +29,13 @@ def ask(copy: Copy, headers: dict[str, str]) -> Answer:
     """The server's answer, open for reading: 200 for all, 206 for a range, 416 for no such range.
 
     Raises:
-        Refused: if the address is not http or https, or a redirect is not safe (see `Redirects`).
+        CopyRefused: if the address is not http or https, or a redirect is unsafe (see `Redirects`).
         Unreachable: if no server answers.
         Interrupted: if the connection broke.
         HTTPError: if the server reports an error.
     """
     if urllib.parse.urlsplit(copy.url).scheme not in WEB:
-        raise Refused("it is not a web address")
+        raise CopyRefused("it is not a web address")
     request = urllib.request.Request(
         copy.url,
         headers={"User-Agent": "descriptor-harness", "Accept-Encoding": "identity", **headers},
@@ -85,10 +85,10 @@ class Redirects(urllib.request.HTTPRedirectHandler):
         before, after = (urllib.parse.urlsplit(url).scheme for url in (req.full_url, newurl))
         if after not in WEB:
             fp.close()
-            raise Refused(f"it redirects to {newurl}, which is not a web address")
+            raise CopyRefused(f"it redirects to {newurl}, which is not a web address")
         if before == "https" and after == "http" and not self.hashed:
             fp.close()
-            raise Refused(
+            raise CopyRefused(
                 f"it redirects from https to {newurl}, where others could change the file on the"
                 " way, and no hash is published that would show it"
             )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.data.copies import Copy, Refused, check, digest
+from harness.data.copies import Copy, CopyRefused, check, digest
 from harness.errors import FileMissingError, InputError
 from harness.files import atomic, home, locks
 
@@ -188,7 +188,7 @@ def _identify(file: Path, rows: list[Weights]) -> Weights:
     try:
         check(file, copy or Copy(file.name))
         reason = f"its sha256 {sha256} is that of no published weights"
-    except Refused as error:
+    except CopyRefused as error:
         reason = str(error)
     files = ", ".join(sorted({row.file for row in rows})) or "none"
     wanted = namesake.by_hand if namesake else f"known files: {files}"

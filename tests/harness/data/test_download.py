@@ -12,7 +12,7 @@ import pytest
 from mirrors import closed_port, serving
 
 from harness.data import download, web
-from harness.data.copies import Copy, Refused, digest
+from harness.data.copies import Copy, CopyRefused, digest
 
 BODY = bytes(range(256)) * 400  # 102,400 bytes, no two pieces of it alike in place
 SHA256 = f"sha256:{hashlib.sha256(BODY).hexdigest()}"
@@ -250,7 +250,7 @@ def test_a_redirection_out_of_https_is_followed_only_where_a_hash_vouches(hashed
     if hashed:
         assert follow("http://b.invalid/a.zip").full_url == "http://b.invalid/a.zip"
     else:
-        with pytest.raises(Refused, match="from https to http://b"):
+        with pytest.raises(CopyRefused, match="from https to http://b"):
             follow("http://b.invalid/a.zip")
 
 
