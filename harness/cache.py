@@ -135,8 +135,8 @@ def folder(*place: str, make: Callable[[Path], object], is_whole: Callable[[Path
         OSError: if the folder can't be written.
     """
 
-    def found() -> Path | None:
-        return next((one for one in home.places(*place) if is_whole(one)), None)
+    def existing() -> Path | None:
+        return next((candidate for candidate in home.places(*place) if is_whole(candidate)), None)
 
     def made() -> Path:
         if target.is_dir():
@@ -146,7 +146,7 @@ def folder(*place: str, make: Callable[[Path], object], is_whole: Callable[[Path
         return target
 
     target = home.place(*place)
-    return _once(target, found, made)
+    return _once(target, existing, made)
 
 
 def fingerprint(folder: Path) -> str:
@@ -170,8 +170,8 @@ def is_as_summed(folder: Path) -> bool:
 def _sums(folder: Path) -> str:
     files = {f.relative_to(folder).as_posix(): f for f in folders.files(folder)}
     files.pop(SUMS, None)
-    own = {name: hashlib.sha256(files[name].read_bytes()).hexdigest() for name in sorted(files)}
-    return "".join(f"{name} {sha256}\n" for name, sha256 in own.items())
+    hashes = {name: hashlib.sha256(files[name].read_bytes()).hexdigest() for name in sorted(files)}
+    return "".join(f"{name} {sha256}\n" for name, sha256 in hashes.items())
 
 
 class _Summed(io.RawIOBase):
@@ -229,15 +229,15 @@ def _drop(file: Path) -> None:
 
 def _once(target: Path, read: Callable[[], T | None], make: Callable[[], T]) -> T:
     """The value of `read`, or if that is None, of `make`, called by one process at a time."""
-    found = read()
-    if found is not None:
-        return found
+    value = read()
+    if value is not None:
+        return value
     with ExitStack() as stack:
         with suppress(OSError):  # without a writable folder no other process can store a value
             target.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(locks.alone(target.with_name(f"{target.name}.lock")))
-        found = read()  # another process may have stored it in the meantime
-        return make() if found is None else found
+        value = read()  # another process may have stored it in the meantime
+        return make() if value is None else value
 
 
 @cache

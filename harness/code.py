@@ -27,12 +27,12 @@ def code_sha256(*modules: str) -> str:
     Raises:
         ImportFailedError: if a module has no file.
     """
-    own = {module.partition(".")[0] for module in modules} - {KERNEL}
-    found: dict[str, bytes] = {}
+    packages = {module.partition(".")[0] for module in modules} - {KERNEL}
+    hashed: dict[str, bytes] = {}
     waiting = [*modules]
     while waiting:
         name = waiting.pop()
-        if name in found or (name not in modules and name.partition(".")[0] not in own):
+        if name in hashed or (name not in modules and name.partition(".")[0] not in packages):
             continue
         file = _file(name)
         if file is None:  # an object in a module, or a package without a file
@@ -43,15 +43,15 @@ def code_sha256(*modules: str) -> str:
                 tree = ast.parse(contents)
             waiting += _imported(tree, name)
             contents = _meaning(tree)
-        found[name] = contents
+        hashed[name] = contents
     for module in modules:
-        if module not in found:
+        if module not in hashed:
             raise ImportFailedError(
                 f"{module} has no file that could be hashed to tell its versions apart"
             )
     digest = hashlib.sha256()
-    for name in sorted(found):
-        digest.update(name.encode() + b"\0" + found[name] + b"\0")
+    for name in sorted(hashed):
+        digest.update(name.encode() + b"\0" + hashed[name] + b"\0")
     return digest.hexdigest()
 
 

@@ -58,12 +58,12 @@ class DataNames:
             return None if known is not None else OTHER + rest
         steps = name.split("/")
         for n in range(len(steps), 0, -1):
-            found = self.written.get(_letters("/".join(steps[:n])))
-            if found is not None:
+            whole = self.written.get(_letters("/".join(steps[:n])))
+            if whole is not None:
                 below = steps[n:]
-                if below and "/" not in found and not self._may_be_part(found, below[0]):
+                if below and "/" not in whole and not self._may_be_part(whole, below[0]):
                     return None
-                return "/".join([found, *below])
+                return "/".join([whole, *below])
         family, called = self._own_set(name)
         return name if family and not self._is_alike(family, called) else None
 
@@ -74,7 +74,7 @@ class DataNames:
     def meet(self, trained_on: Iterable[str], sources: Iterable[str]) -> bool:
         """Whether training and test data overlap; "hpatches" and "hpatches/v_wall" do."""
         ours, theirs = (
-            {one for name in some for one in self._compared(name)} for some in (trained_on, sources)
+            {key for name in data for key in self._compared(name)} for data in (trained_on, sources)
         )
         return any(
             a == b or a.startswith(f"{b}/") or b.startswith(f"{a}/") for a in ours for b in theirs
@@ -83,32 +83,32 @@ class DataNames:
     def unknown(self, trained_on: Iterable[str], sources: Iterable[str]) -> list[str]:
         """Names of training data that no protocol knows and the test data don't have either."""
         tested = [*sources]
-        firsts = {one.partition("/")[0] for name in tested for one in self._compared(name)}
-        own = firsts - self.families.keys()
+        firsts = {key.partition("/")[0] for name in tested for key in self._compared(name)}
+        families = firsts - self.families.keys()
         return sorted(
             name
             for name in trained_on
             if self.canonical(name) is None
-            and name.casefold().partition("/")[0] not in own
+            and name.casefold().partition("/")[0] not in families
             and not self.meet([name], tested)
         )
 
     def hint(self, name: str) -> str:
         """Advice for an unknown name, as the end of a message."""
-        own = name[len(OTHER) :] if name.casefold().startswith(OTHER) else name
-        last = _letters(own.rpartition("/")[2])
+        bare = name[len(OTHER) :] if name.casefold().startswith(OTHER) else name
+        last = _letters(bare.rpartition("/")[2])
         close = [
             f"{family.name}/{part}"
             for family in self.families.values()
             for part in family.parts
             if last == _letters(part)
         ] or [
-            self.written[one]
-            for one in get_close_matches(_letters(own), self.written, n=1, cutoff=HINTED)
+            self.written[spelling]
+            for spelling in get_close_matches(_letters(bare), self.written, n=1, cutoff=HINTED)
             or get_close_matches(last, self.written, n=1, cutoff=HINTED)
         ]
         meant = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
-        return f"{meant}Data that no protocol tests are named {OTHER + (own or 'NAME')!r}"
+        return f"{meant}Data that no protocol tests are named {OTHER + (bare or 'NAME')!r}"
 
     def _may_be_part(self, whole: str, part: str) -> bool:
         """Whether a user's folder may have this name: not if it looks like a published part."""
@@ -120,10 +120,10 @@ class DataNames:
         """Whether a name looks like that of a published part of a family."""
         letters = _letters(called)
         parts = self.families[family].parts
-        published = {_letters(one) for part, others in parts.items() for one in (part, *others)}
+        published = {_letters(word) for part, others in parts.items() for word in (part, *others)}
         return (
             letters == ""
-            or any(one in letters for one in published)
+            or any(word in letters for word in published)
             or bool(get_close_matches(letters, published, n=1, cutoff=ALIKE))
         )
 
@@ -137,11 +137,11 @@ class DataNames:
 
     def _compared(self, name: str) -> set[str]:
         """The names to compare: its own, and that of the published part it may be a copy of."""
-        found = {(self.canonical(name) or name).casefold().removeprefix(OTHER)}
+        names = {(self.canonical(name) or name).casefold().removeprefix(OTHER)}
         family, _ = self._own_set(name)
         if family and (copied := self.written.get(_letters(family + name.partition("/")[2]))):
-            found.add(copied)
-        return found
+            names.add(copied)
+        return names
 
 
 def of(families: Iterable[Family]) -> DataNames:
@@ -151,9 +151,9 @@ def of(families: Iterable[Family]) -> DataNames:
     for family in by_name.values():
         wholes = (family.name, *family.aliases)
         for part, others in family.parts.items():
-            for one in (part, *others):
+            for word in (part, *others):
                 for whole in (*wholes, *([""] if family.alone else [])):
-                    written[_letters(whole + one)] = f"{family.name}/{part}"
+                    written[_letters(whole + word)] = f"{family.name}/{part}"
         written |= {_letters(name): name for name in family.sets}
     for family in by_name.values():  # last, since a family's name takes precedence over a part's
         written |= {_letters(whole): family.name for whole in (family.name, *family.aliases)}
@@ -169,7 +169,7 @@ def known() -> DataNames:
         except (ImportError, LookupError) as error:
             log.warning("%s", error)
             continue
-        if isinstance(brought, (list, tuple)) and all(isinstance(one, Family) for one in brought):
+        if isinstance(brought, (list, tuple)) and all(isinstance(item, Family) for item in brought):
             families += brought
         else:
             origin = registry.source("data_names", name)

@@ -66,14 +66,14 @@ class Distance:
         both = np.concatenate([a, b])
         reach = self.rounding(both)
         propose = self.propose(b)
-        found = [
+        parts = [
             _nearest(self.paired, propose, both, rows, len(a), reach)
             for rows in chunks(len(a), len(b))
         ]
         return Nearest(
-            np.concatenate([part.distance for part in found] or [np.empty(0)]),
-            np.concatenate([part.row for part in found] or [np.empty(0, np.intp)]),
-            np.concatenate([part.column for part in found] or [np.empty(0, np.intp)]),
+            np.concatenate([part.distance for part in parts] or [np.empty(0)]),
+            np.concatenate([part.row for part in parts] or [np.empty(0, np.intp)]),
+            np.concatenate([part.column for part in parts] or [np.empty(0, np.intp)]),
         )
 
     def window(
@@ -111,14 +111,14 @@ class Distance:
             if self.rounding is _exact:
                 continue
             undecided = nearer[rows] < upto[rows]
-            some = np.flatnonzero(undecided.any(axis=1))
-            open_rows = some + rows.start
-            unsure = np.zeros((len(some), len(b)), bool)
-            for at, k in zip(*np.nonzero(undecided[some]), strict=True):
-                near, i = entries[some[at]], open_rows[at]
+            chunk_rows = np.flatnonzero(undecided.any(axis=1))
+            open_rows = chunk_rows + rows.start
+            unsure = np.zeros((len(chunk_rows), len(b)), bool)
+            for at, k in zip(*np.nonzero(undecided[chunk_rows]), strict=True):
+                near, i = entries[chunk_rows[at]], open_rows[at]
                 unsure[at] |= (low[i, k] <= near) & (near <= high[i, k])
             row, column = np.nonzero(unsure)
-            exact = entries[some].astype(np.float64)
+            exact = entries[chunk_rows].astype(np.float64)
             exact[row, column] = self.crossed(self.paired(both, open_rows[row], len(a) + column))
             exact.sort(axis=1)
             wanted = self.crossed(value[open_rows])

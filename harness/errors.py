@@ -53,15 +53,15 @@ class ImportFailedError(HarnessError, ImportError):
 class OutOfMemory(HarnessError, MemoryError):
     """A step needs more memory than the machine has; the message says what to do."""
 
-    def __init__(self, what: str, error: MemoryError) -> None:
+    def __init__(self, step: str, error: MemoryError) -> None:
         """Write the message from the step, the process's memory and the failed request.
 
         Args:
-            what: the step.
+            step: its name.
             error: from NumPy or Python; the failed request may be small, after many others.
         """
         super().__init__(
-            f"{what} needs more memory than there is: this process {_held()}, and failed to get"
+            f"{step} needs more memory than there is: this process {_held()}, and failed to get"
             f" more ({str(error) or 'no size given'}). Close other programs, take a machine with"
             " more memory, or ask for less at a time: a smaller --batch-size, a part of the data by"
             " --split, fewer models"
@@ -74,8 +74,8 @@ def _held() -> str:
     except ImportError:  # Windows
         return "held all memory that it could get"
     unit = 1 if sys.platform == "darwin" else 1024  # bytes; man getrusage
-    most = unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return f"held up to {most / 1e9:.1f} GB"
+    peak = unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return f"held up to {peak / 1e9:.1f} GB"
 
 
 def one_line(error: object) -> str:
@@ -88,11 +88,11 @@ def one_line(error: object) -> str:
 
 
 @contextmanager
-def naming(what: str) -> Iterator[None]:
+def naming(work: str) -> Iterator[None]:
     """Add the user's input to errors of libraries that do not name it.
 
     Args:
-        what: the input, such as a file.
+        work: the work and its input, such as a file.
 
     Raises:
         OutOfMemory: in place of a MemoryError.
@@ -103,11 +103,11 @@ def naming(what: str) -> Iterator[None]:
     except OutOfMemory:
         raise
     except MemoryError as error:
-        raise OutOfMemory(what, error) from error
+        raise OutOfMemory(work, error) from error
     except (HarnessError, *BUILT_IN):
         raise
     except FAILURES as error:
         kind = type(error)  # with its module: the class of OpenCV is just called "error"
         raise ComputeError(
-            f"{what} fails: {kind.__module__}.{kind.__name__}: {one_line(error)}"
+            f"{work} fails: {kind.__module__}.{kind.__name__}: {one_line(error)}"
         ) from error

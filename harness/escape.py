@@ -34,7 +34,7 @@ def markdown(text: str) -> str:
     >>> print(markdown("a|b *x* <img> l2net+ m50_0 _y_"))
     a\|b \*x\* \<img\> l2net+ m50_0 \_y\_
     """
-    return _MARKDOWN.sub(lambda found: "".join(f"\\{sign}" for sign in found[0]), visible(text))
+    return _MARKDOWN.sub(lambda match: "".join(f"\\{sign}" for sign in match[0]), visible(text))
 
 
 def csv_cell(text: str) -> str:

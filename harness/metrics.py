@@ -150,8 +150,8 @@ def average_precision(ranking: Ranking) -> Float[np.ndarray, "*rankings"] | floa
         >>> round(float(average_precision(ranking)), 4)
         0.8333
     """
-    found = np.cumsum(ranking.hits, axis=-1)
-    precision = found / np.maximum(ranking.before + ranking.size, 1)
+    accepted = np.cumsum(ranking.hits, axis=-1)
+    precision = accepted / np.maximum(ranking.before + ranking.size, 1)
     return (ranking.hits * precision).sum(axis=-1) / ranking.matches
 
 
@@ -177,7 +177,7 @@ def step_average_precision(ranking: Ranking) -> Float[np.ndarray, "*rankings"] |
             "the ranking has uncertain matches (squared_hits); the step sum needs certain matches"
         )
     hits, size, before = ranking.hits, ranking.size, ranking.before
-    found = np.cumsum(hits, axis=-1) - hits
+    earlier = np.cumsum(hits, axis=-1) - hits
     last = int((before + size).max(initial=0))
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, last + 1))])
     # A match is equally often at each place i = 1..size of its group. On average,
@@ -185,7 +185,7 @@ def step_average_precision(ranking: Ranking) -> Float[np.ndarray, "*rankings"] |
     inverse = harmonic[(before + size).astype(np.intp)] - harmonic[before.astype(np.intp)]
     weighted = size - (before + 1) * inverse  # sum of (i - 1) / (before + i)
     others = np.maximum(hits - 1, 0) / np.maximum(size - 1, 1)
-    gain = hits * ((found + 1) * inverse + others * weighted) / np.maximum(size, 1)
+    gain = hits * ((earlier + 1) * inverse + others * weighted) / np.maximum(size, 1)
     return gain.sum(axis=-1) / ranking.matches
 
 
@@ -202,7 +202,7 @@ def trapezoid_average_precision(ranking: Ranking) -> Float[np.ndarray, "*ranking
     """
     hits, size, before = ranking.hits, ranking.size, ranking.before
     squared = hits if ranking.squared_hits is None else ranking.squared_hits
-    found = np.cumsum(hits, axis=-1) - hits
+    earlier = np.cumsum(hits, axis=-1) - hits
     # A pair is equally often at each place i = 1..size of its group, and another match of the group
     # is equally often at each other place. Sums over i are harmonic numbers:
     #   ahead = sum 1/(before + i - 1)    ahead_weighted = sum (i - 1)/(before + i - 1)
@@ -217,8 +217,8 @@ def trapezoid_average_precision(ranking: Ranking) -> Float[np.ndarray, "*ranking
     start = (before == 0) & (size > 0)  # the curve begins at (0, 1): precision 1, not 0/0
     ahead_weighted = np.where(start, size - 1, size - before * ahead)
     both = np.where(size > 1, np.square(hits) - squared, 0) / np.maximum(size - 1, 1)
-    gain = np.where(start, hits, hits * found * ahead) + both * ahead_weighted
-    gain += hits * (found + 1) * upto + both * upto_weighted
+    gain = np.where(start, hits, hits * earlier * ahead) + both * ahead_weighted
+    gain += hits * (earlier + 1) * upto + both * upto_weighted
     return (gain / (2 * np.maximum(size, 1))).sum(axis=-1) / ranking.matches
 
 
@@ -235,8 +235,8 @@ def roc_auc(ranking: Ranking) -> Float[np.ndarray, "*rankings"] | float:
         0.5
     """
     others = _others(ranking)
-    found = np.cumsum(ranking.hits, axis=-1) - ranking.hits
-    nearer = ranking.before - found + (ranking.size - ranking.hits) / 2
+    earlier = np.cumsum(ranking.hits, axis=-1) - ranking.hits
+    nearer = ranking.before - earlier + (ranking.size - ranking.hits) / 2
     return 1 - (ranking.hits * nearer).sum(axis=-1) / (ranking.matches * others)
 
 
@@ -257,10 +257,10 @@ def roc_curve(
         [[0.0, 0.0, 0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.5, 0.5, 1.0, 1.0]]
     """
     others = _others(ranking)
-    found = np.cumsum(ranking.hits)
-    before, upto = found - ranking.hits, ranking.before + ranking.size
-    wrong = np.stack([ranking.before - before, upto - found], axis=1).ravel()
-    right = np.stack([before, found], axis=1).ravel()
+    accepted = np.cumsum(ranking.hits)
+    before, upto = accepted - ranking.hits, ranking.before + ranking.size
+    wrong = np.stack([ranking.before - before, upto - accepted], axis=1).ravel()
+    right = np.stack([before, accepted], axis=1).ravel()
     return (
         np.concatenate([[0.0], wrong, [others]]) / others,
         np.concatenate([[0.0], right, [ranking.matches]]) / ranking.matches,
@@ -280,8 +280,8 @@ def precision_recall_curve(
         >>> precision.tolist()
         [1.0, 0.75]
     """
-    found = np.cumsum(ranking.hits)
-    return found / ranking.matches, found / np.maximum(ranking.before + ranking.size, 1)
+    accepted = np.cumsum(ranking.hits)
+    return accepted / ranking.matches, accepted / np.maximum(ranking.before + ranking.size, 1)
 
 
 def fpr_at_95(ranking: Ranking) -> float:
@@ -297,9 +297,9 @@ def fpr_at_95(ranking: Ranking) -> float:
         0.5
     """
     others = _others(ranking)
-    found = np.cumsum(ranking.hits)
-    at = int(np.argmax(20 * found >= 19 * ranking.matches))  # exact; 0.95 n is rounded
-    return float(((ranking.before + ranking.size)[at] - found[at]) / others)
+    accepted = np.cumsum(ranking.hits)
+    at = int(np.argmax(20 * accepted >= 19 * ranking.matches))  # exact; 0.95 n is rounded
+    return float(((ranking.before + ranking.size)[at] - accepted[at]) / others)
 
 
 def _others(ranking: Ranking) -> float:

@@ -27,11 +27,11 @@ def each(function: Callable[[A], B], items: Iterable[A]) -> list[B]:
     pool gets ASKED items at a time.
     """
     asked = iter(items)
-    found: list[B] = []
+    values: list[B] = []
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(CORES) as pool:
-        while some := list(islice(asked, ASKED)):
-            found += pool.map(function, some)
-    return found
+        while batch := list(islice(asked, ASKED)):
+            values += pool.map(function, batch)
+    return values
 
 
 def each_apart(
@@ -50,21 +50,21 @@ def each_apart(
         progress: called with the number of values so far and the number of all.
     """
 
-    def told(values: Iterable[B]) -> list[B]:
-        found = []
+    def collect(values: Iterable[B]) -> list[B]:
+        collected = []
         for value in values:
-            found.append(value)
+            collected.append(value)
             if progress:
-                progress(len(found), len(items))
-        return found
+                progress(len(collected), len(items))
+        return collected
 
     workers = min(CORES, len(items))
     if workers < 2:
-        return told(map(function, items))
+        return collect(map(function, items))
     # Not "fork": the fork of a process with threads may hang.
     with ProcessPoolExecutor(workers, get_context("spawn"), _follow, (os.getpid(),)) as pool:
         try:
-            return told(pool.map(function, items))
+            return collect(pool.map(function, items))
         except BaseException:  # also an interrupt: only calls that have begun are finished
             pool.shutdown(cancel_futures=True)
             raise

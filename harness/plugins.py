@@ -53,10 +53,10 @@ def model(spec: str, *, device: str = "cpu") -> Descriptor | VectorFolder:
     """
     if device not in DEVICES:
         raise InputError(f"no device {device!r}; known: {', '.join(DEVICES)}")
-    found = _named(spec, device)
-    if device == "cuda" and "cuda" not in found.provider.lower():
-        raise ComputeError(f"{spec} can't compute on cuda: it computes on {found.provider}")
-    return found
+    made = _named(spec, device)
+    if device == "cuda" and "cuda" not in made.provider.lower():
+        raise ComputeError(f"{spec} can't compute on cuda: it computes on {made.provider}")
+    return made
 
 
 def cuda_works() -> bool:
@@ -124,17 +124,17 @@ def _in_file(file: Path, name: str, device: str) -> Descriptor:
     """The model in a user's file: a Descriptor, its maker, or a plain function."""
     source = file.read_bytes()
     module = _executed(file, source)
-    found = getattr(module, name, None)
-    if not (callable(found) or isinstance(found, Descriptor)):
-        own = [n for n, v in vars(module).items() if _is_own(v, module) and not n.startswith("_")]
-        raise UnknownNameError(f"{file}: {registry.unknown('descriptors', name, own)}")
+    value = getattr(module, name, None)
+    if not (callable(value) or isinstance(value, Descriptor)):
+        known = [n for n, v in vars(module).items() if _is_from(v, module) and not n.startswith("_")]
+        raise UnknownNameError(f"{file}: {registry.unknown('descriptors', name, known)}")
     origin = f"{file}:{name}"
-    if isinstance(found, Descriptor):
-        made = found
-    elif _takes_patches(found):
-        made = _plain(found, origin)
+    if isinstance(value, Descriptor):
+        made = value
+    elif _takes_patches(value):
+        made = _plain(value, origin)
     else:
-        made = _made(found, device, origin)
+        made = _made(value, device, origin)
     return replace(
         made,
         name=f"{file.stem}:{name}",
@@ -145,8 +145,8 @@ def _in_file(file: Path, name: str, device: str) -> Descriptor:
 
 def _executed(file: Path, source: bytes) -> ModuleType:
     """Run a file as a module, from exactly the bytes that were hashed: no .pyc, no sys.path."""
-    of_file_and_text = hashlib.sha256(bytes(file.resolve()) + source).hexdigest()
-    module = ModuleType(f"_harness_{of_file_and_text[:16]}")
+    digest = hashlib.sha256(bytes(file.resolve()) + source).hexdigest()
+    module = ModuleType(f"_harness_{digest[:16]}")
     module.__file__ = str(file)
     sys.modules[module.__name__] = module  # `dataclasses` looks up a class's module there
     try:
@@ -160,13 +160,13 @@ def _executed(file: Path, source: bytes) -> ModuleType:
     return module
 
 
-def _is_own(value: object, module: ModuleType) -> bool:
+def _is_from(value: object, module: ModuleType) -> bool:
     return isinstance(value, Descriptor) or getattr(value, "__module__", "") == module.__name__
 
 
-def _takes_patches(found: Callable[..., Any]) -> bool:
+def _takes_patches(function: Callable[..., Any]) -> bool:
     try:
-        parameters = inspect.signature(found).parameters.values()
+        parameters = inspect.signature(function).parameters.values()
     except (ValueError, TypeError):  # functions in C may have no signature; they are not makers
         return True
     return any(

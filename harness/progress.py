@@ -88,10 +88,10 @@ def bar(*, silent: bool = False) -> Bar:
 
 
 @contextmanager
-def shown(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+def shown(title: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
     """Show the progress of one task during the block; yields a function that adds steps."""
     with bar() as made:
-        task = made.add_task(visible(what), total=total)
+        task = made.add_task(visible(title), total=total)
         yield lambda done: made.advance(task, done)
 
 

@@ -61,18 +61,18 @@ def _installed(kind: str) -> tuple[EntryPoint, ...]:
 
 
 def _entry(kind: str, name: str) -> EntryPoint:
-    found = {e.value: e for e in _installed(kind) if e.name == name}
-    if not found:
+    by_value = {e.value: e for e in _installed(kind) if e.name == name}
+    if not by_value:
         raise UnknownNameError(
             f"{unknown(kind, name, names(kind))}"
             " (just added to pyproject.toml? entry points are read on installation)"
         )
-    if len(found) > 1:
+    if len(by_value) > 1:
         raise UnknownNameError(
-            f"{_singular(kind)} {name!r} is claimed by {' and '.join(sorted(found))}:"
+            f"{_singular(kind)} {name!r} is claimed by {' and '.join(sorted(by_value))}:"
             " uninstall one of the packages"
         )
-    return next(iter(found.values()))
+    return next(iter(by_value.values()))
 
 
 def _singular(kind: str) -> str:

@@ -38,8 +38,8 @@ def columns_that_count(parts: Iterable[np.ndarray]) -> list[int]:
         if straight is None:
             straight = np.ones(table.shape[1], bool)
         if len(values) < LOOKED_AT:
-            some = table[: 1 + LOOKED_AT // table.shape[1]]
-            values = np.union1d(values, some)
+            sample = table[: 1 + LOOKED_AT // table.shape[1]]
+            values = np.union1d(values, sample)
         step = (table[-1] - table[0]) / max(n - 1, 1)
         if n > 1:
             left = np.flatnonzero(straight)
@@ -60,24 +60,24 @@ def columns_that_count(parts: Iterable[np.ndarray]) -> list[int]:
     return [
         int(column)
         for column in np.flatnonzero(straight)
-        if _foretold(first[:, column], step[:, column], size) >= wanted
+        if _predicted(first[:, column], step[:, column], size) >= wanted
     ]
 
 
-def _foretold(
+def _predicted(
     first: Float64[np.ndarray, " parts"],
     step: Float64[np.ndarray, " parts"],
     size: Int[np.ndarray, " parts"],
 ) -> int:
     """How many numbers of a column the others predict, by the best of four ways of counting."""
     rows, long = int(size.sum()), size > 1
-    found = [int(np.maximum(size - 2, 0).sum())]  # own starts and steps
+    counts = [int(np.maximum(size - 2, 0).sum())]  # own starts and steps
     if long.any():
         unit = OFF * np.abs(step[long]).min()
         if np.ptp(step[long]) <= unit:
-            found.append(int((size[long] - 1).sum()) - 1)  # own starts, one step
+            counts.append(int((size[long] - 1).sum()) - 1)  # own starts, one step
             if np.ptp(first) <= unit:
-                found.append(rows - 2)  # one start, one step
+                counts.append(rows - 2)  # one start, one step
     begun = np.cumsum(size) - size
     ends = first + step * (size - 1)
     rows_known = np.concatenate([begun, begun + size - 1])
@@ -85,5 +85,5 @@ def _foretold(
     slope = (ends[-1] - first[0]) / max(rows - 1, 1)
     off = np.abs(numbers - (first[0] + slope * rows_known)).max()
     if slope != 0 and off <= OFF * abs(slope) * rows:
-        found.append(rows - 2)  # one count continues through all parts
-    return max(found)
+        counts.append(rows - 2)  # one count continues through all parts
+    return max(counts)

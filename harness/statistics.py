@@ -108,7 +108,7 @@ def interval_over_parts(
     confidence limits about effect measures, Statistics in Medicine 27, 2008). None if a part has no
     interval.
     """
-    known = [one for one in intervals if one is not None]
+    known = [ends for ends in intervals if ends is not None]
     if not known or len(known) < len(intervals):
         return None
     low, high = np.array(known).T

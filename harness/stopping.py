@@ -50,19 +50,19 @@ def after_this_step() -> Iterator[Callable[[], bool]]:
 def _handled(first: Callable[[], None]) -> Iterator[None]:
     def handle(number: int, frame: object) -> None:
         _asked.append(number)
-        for one in before:
-            signal.signal(one, signal.SIG_DFL)
+        for signum in before:
+            signal.signal(signum, signal.SIG_DFL)
         first()
 
-    now = {one: signal.getsignal(one) for one in SIGNALS}
+    now = {signum: signal.getsignal(signum) for signum in SIGNALS}
     # Ignored signals stay ignored, as nohup requires. A handler that Python did not install (None)
     # can't be restored, so its signal is not changed.
-    before = {one: old for one, old in now.items() if old not in (signal.SIG_IGN, None)}
+    before = {signum: old for signum, old in now.items() if old not in (signal.SIG_IGN, None)}
     _asked.clear()
-    for one in before:
-        signal.signal(one, handle)
+    for signum in before:
+        signal.signal(signum, handle)
     try:
         yield
     finally:
-        for one, old in before.items():
-            signal.signal(one, old)
+        for signum, old in before.items():
+            signal.signal(signum, old)

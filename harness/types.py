@@ -30,15 +30,15 @@ def is_text(value: object) -> bool:
     return True
 
 
-def must_be_data_names(names: object, what: str) -> None:
+def must_be_data_names(names: object, subject: str) -> None:
     """Refuse training data that are not a frozenset of names; a string would be read by letters.
 
     Raises:
-        InputTypeError: if they are not; the message begins with `what`.
+        InputTypeError: if they are not; the message begins with `subject`.
     """
     if not isinstance(names, frozenset) or not all(map(is_text, names)):
         raise InputTypeError(
-            f"{what} is {names!r:.80}; a frozenset of data names is wanted, as"
+            f"{subject} is {names!r:.80}; a frozenset of data names is wanted, as"
             ' frozenset({"phototour/liberty"}), an empty one if the model is not trained, or None'
             " if its training data are unknown"
         )

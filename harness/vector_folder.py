@@ -89,10 +89,10 @@ class VectorFolder:
             np.unpackbits(vectors, axis=1, count=self.dim) if bits else vectors
             for vectors in blocks.values()
         )
-        if found := columns_that_count(parts):
+        if index := columns_that_count(parts):
             largest = max(blocks, key=lambda name: len(blocks[name]))
             raise InputError(
-                f"{self.file(largest)}: column {found[0] + 1} is the number of the row (shifted or"
+                f"{self.file(largest)}: column {index[0] + 1} is the number of the row (shifted or"
                 f" scaled), as in all {len(blocks)} files that were read. An index is no part of a"
                 f" vector: write the files without it; {PLAIN}"
             )

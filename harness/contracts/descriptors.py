@@ -65,36 +65,36 @@ def _must_fit(descriptor: Descriptor, rows: Any, n: int) -> None:
         )
 
 
-def _must_be_comparable(descriptor: Descriptor, rows: np.ndarray, what: str) -> None:
+def _must_be_comparable(descriptor: Descriptor, rows: np.ndarray, subject: str) -> None:
     """Require finite rows; for angles unit length; for bits zeros in the last byte's padding."""
     if descriptor.distance is HAMMING:
         fill = np.unpackbits(rows, axis=1)[:, descriptor.dim :]
         if fill.any():
             raise Broken(
-                f"{what}: bits beyond the {descriptor.dim} declared are set, and would be compared"
+                f"{subject}: bits beyond the {descriptor.dim} declared are set, and are compared"
             )
         return
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if bad.size:
-        raise Broken(f"row {bad[0]} of {what} is not finite")
+        raise Broken(f"row {bad[0]} of {subject} is not finite")
     if descriptor.distance is ANGLE:
         off = np.abs(np.linalg.norm(rows, axis=1) - 1)
         if not (off <= UNIT).all():
             raise Broken(
-                f"row {int(off.argmax())} of {what} has a length that is off 1 by {off.max():.2g};"
-                " angles are measured between unit vectors"
+                f"row {int(off.argmax())} of {subject} has a length that is off 1 by"
+                f" {off.max():.2g}; angles are measured between unit vectors"
             )
 
 
-def _must_agree(came: np.ndarray, wanted: np.ndarray, what: str) -> None:
+def _must_agree(came: np.ndarray, wanted: np.ndarray, subject: str) -> None:
     if came.shape != wanted.shape:
-        raise Broken(f"{what}: {list(came.shape)} instead of {list(wanted.shape)}")
+        raise Broken(f"{subject}: {list(came.shape)} instead of {list(wanted.shape)}")
     exact = came.dtype == np.uint8
     allowed = 0 if exact else NOISY * float(np.abs(wanted).max(initial=0))
     off = np.abs(came.astype(float) - wanted.astype(float)).max(axis=1, initial=0)
     if not (off <= allowed).all():
         raise Broken(
-            f"{what}: row {int(off.argmax())} differs by {off.max():.3g}, {allowed:.3g} is allowed"
+            f"{subject}: row {int(off.argmax())} differs by {off.max():.3g}; allowed: {allowed:.3g}"
         )
 
 

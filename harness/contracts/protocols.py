@@ -113,8 +113,8 @@ def _ranges(protocol: Protocol) -> None:
     for vectors in (_normal(protocol), _coarse(protocol)):
         scores = _score(protocol, vectors)
         numbers = dict(scores.values)
-        for scene, of_scene in scores.scenes.items():
-            numbers |= {f"{scene}/{name}": value for name, value in of_scene.items()}
+        for scene, scene_scores in scores.scenes.items():
+            numbers |= {f"{scene}/{name}": value for name, value in scene_scores.items()}
         for name, (low, high) in scores.intervals.items():
             if name not in scores.values:
                 raise Broken(f"an interval is given for {name!r}, which is no score")
@@ -122,8 +122,8 @@ def _ranges(protocol: Protocol) -> None:
                 raise Broken(f"the interval of {name} is {low} to {high}")
             numbers |= {f"lower end of {name}": low, f"upper end of {name}": high}
         for name, value in numbers.items():
-            most = np.finfo(float).max if _is_quantity(protocol, name) else 1
-            if not 0 <= value <= most:  # also refuses NaN
+            limit = np.finfo(float).max if _is_quantity(protocol, name) else 1
+            if not 0 <= value <= limit:  # also refuses NaN
                 raise Broken(f"{name} is {value}")
 
 
@@ -214,9 +214,9 @@ def _is_quantity(protocol: Protocol, name: str) -> bool:
     return name.rpartition("/")[2] in protocol.quantities
 
 
-def _must_score_alike(came: Scores, wanted: Scores, what: str, *, within: float) -> None:
+def _must_score_alike(came: Scores, wanted: Scores, subject: str, *, within: float) -> None:
     if odd := came.values.keys() ^ wanted.values.keys():
-        raise Broken(f"{what}: {min(odd)} is a score of one and not of the other")
+        raise Broken(f"{subject}: {min(odd)} is a score of one and not of the other")
     for name, value in wanted.values.items():
         if not abs(came.values[name] - value) <= within:
-            raise Broken(f"{what}: {name} is {came.values[name]!r} instead of {value!r}")
+            raise Broken(f"{subject}: {name} is {came.values[name]!r} instead of {value!r}")

@@ -74,15 +74,15 @@ def unpack(file: Path, folder: Path, *, limits: Limits = Limits()) -> dict[str, 
     """
     if folder.exists():
         raise FileInTheWayError(f"{folder} is there already: {file.name} was not unpacked")
-    found = kind(file)
-    if found is None:
+    form = kind(file)
+    if form is None:
         raise BadArchive("it is neither a zip, nor a tar, nor a tar.gz archive")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
         inside = Path(temporary, "unpacked")
         inside.mkdir()
         try:
-            members = _zip(file, limits) if found == "zip" else _tar(file, found)
+            members = _zip(file, limits) if form == "zip" else _tar(file, form)
             contents = _write(members, inside, file.stat().st_size, limits)
         except BadArchive:
             raise
@@ -114,8 +114,8 @@ _DAMAGE = (
 
 
 def _write(members: Members, folder: Path, packed: int, limits: Limits) -> dict[str, str]:
-    most = _most(packed, limits)
-    left = most
+    limit = _size_limit(packed, limits)
+    left = limit
     contents: dict[str, str] = {}
     for count, (name, size, stream) in enumerate(members, 1):
         if count > limits.files:
@@ -139,7 +139,7 @@ def _write(members: Members, folder: Path, packed: int, limits: Limits) -> dict[
                 done += len(piece)
                 left -= len(piece)
                 if left < 0 or done > size:
-                    raise _bomb(packed, most)
+                    raise _bomb(packed, limit)
                 digest.update(piece)
                 out.write(piece)
         if done < size:
@@ -148,13 +148,13 @@ def _write(members: Members, folder: Path, packed: int, limits: Limits) -> dict[
     return contents
 
 
-def _most(packed: int, limits: Limits) -> int:
+def _size_limit(packed: int, limits: Limits) -> int:
     return min(limits.size, limits.free + limits.ratio * packed)
 
 
-def _bomb(packed: int, most: int) -> BadArchive:
+def _bomb(packed: int, limit: int) -> BadArchive:
     return BadArchive(
-        f"it has {packed} bytes and would grow to more than {most}, or than its headers say: it"
+        f"it has {packed} bytes and would grow to more than {limit}, or than its headers say: it"
         " looks like a bomb"
     )
 
@@ -187,13 +187,13 @@ def _make(folder: Path, name: str) -> None:
 def _zip(file: Path, limits: Limits) -> Members:
     with zipfile.ZipFile(file) as archive:
         listed = archive.infolist()
-        most = _most(file.stat().st_size, limits)
-        if sum(info.file_size for info in listed) > most:  # checked before anything is written
-            raise _bomb(file.stat().st_size, most)
+        limit = _size_limit(file.stat().st_size, limits)
+        if sum(info.file_size for info in listed) > limit:  # checked before anything is written
+            raise _bomb(file.stat().st_size, limit)
         for info in listed:
             name = info.orig_filename  # `filename` ends at the first zero byte
-            form = stat.S_IFMT(info.external_attr >> 16)  # 0 if packed on a system without modes
-            if form not in (0, stat.S_IFREG, stat.S_IFDIR):
+            mode = stat.S_IFMT(info.external_attr >> 16)  # 0 if packed on a system without modes
+            if mode not in (0, stat.S_IFREG, stat.S_IFDIR):
                 raise BadArchive(f"it holds {name!r}, which is a link or a device")
             if info.flag_bits & 1:
                 raise BadArchive(f"{name!r} in it is encrypted")
@@ -228,10 +228,10 @@ class _Header(tarfile.TarInfo):
         return header
 
 
-def _tar(file: Path, found: Kind) -> Members:
+def _tar(file: Path, form: Kind) -> Members:
     # Read as a stream, in one pass, so that GzipFile reaches the end and compares the checksum.
     with (
-        gzip.open(file) if found == "tar.gz" else file.open("rb") as stream,
+        gzip.open(file) if form == "tar.gz" else file.open("rb") as stream,
         tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header) as archive,
     ):
         for member in archive:

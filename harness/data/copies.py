@@ -50,9 +50,9 @@ def check(file: Path, copy: Copy) -> None:
         raise CopyRefused("it is empty")
     if copy.hash:
         kind, _, wanted = copy.hash.partition(":")
-        found = digest(file, kind)
-        if found != wanted:
-            raise CopyRefused(f"its {kind} is {found}, {wanted} is wanted: it is another file")
+        actual = digest(file, kind)
+        if actual != wanted:
+            raise CopyRefused(f"its {kind} is {actual}, {wanted} is wanted: it is another file")
 
 
 def digest(file: Path, kind: str = "sha256") -> str:

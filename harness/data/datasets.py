@@ -71,15 +71,15 @@ class PublishedSet:
 
     def differences(self, folder: Path) -> dict[str, str]:
         """Differences of a folder from the published sizes: a sentence for each such pattern."""
-        found = {}
+        sentences = {}
         for pattern, (number, size) in self.sizes.items():
             sizes = {file.name: file.stat().st_size for file in sorted(folder.glob(pattern))}
-            other = next((name for name, own in sizes.items() if own != size), None)
+            odd = next((name for name, actual in sizes.items() if actual != size), None)
             if len(sizes) != number:
-                found[pattern] = f"files {pattern}: {len(sizes)}, {number} are published"
-            elif other is not None:
-                found[pattern] = f"{other} has {sizes[other]} bytes, {size} are published"
-        return found
+                sentences[pattern] = f"files {pattern}: {len(sizes)}, {number} are published"
+            elif odd is not None:
+                sentences[pattern] = f"{odd} has {sizes[odd]} bytes, {size} are published"
+        return sentences
 
     def reads(self, pattern: str) -> bool:
         """Whether a protocol needs the files of this pattern."""
@@ -129,14 +129,14 @@ def known() -> dict[str, PublishedSet]:
 def named(name: str) -> list[PublishedSet]:
     """The set of this name, or all sets below it: "phototour" stands for its six scenes."""
     rows = known()
-    found = [row for key, row in sorted(rows.items()) if key == name or key.startswith(f"{name}/")]
-    if not found:
+    sets = [row for key, row in sorted(rows.items()) if key == name or key.startswith(f"{name}/")]
+    if not sets:
         families = {key.rpartition("/")[0] for key in rows} - {""}
         raise UnknownNameError(registry.unknown("datasets", name, {*rows, *families}))
-    return found
+    return sets
 
 
-def one(name: str) -> PublishedSet:
+def single(name: str) -> PublishedSet:
     """The set of this name; an error if the name stands for several sets."""
     rows = named(name)
     if len(rows) > 1:
@@ -172,7 +172,7 @@ def verify(name: str) -> Differences:
             says whether its files have the published sizes.
         InputError: if the list is damaged.
     """
-    row = one(name)
+    row = single(name)
     place = row.place
     if not place.is_dir():
         raise FileMissingError(f"{name} is not here: harness data fetch {name}")
@@ -182,18 +182,18 @@ def verify(name: str) -> Differences:
     except FileNotFoundError as error:
         sizes = "; ".join(unlike) or "numbers and sizes of files are the published ones"
         raise FileMissingError(f"{error}; {sizes}" if row.sizes else str(error)) from error
-    found = {
+    present = {
         file.relative_to(place).as_posix(): file for file in folders.files(place, dead_links=True)
     }
-    both = sorted(wanted.keys() & found.keys())
+    both = sorted(wanted.keys() & present.keys())
     with ThreadPoolExecutor() as pool:  # hashing releases the GIL
-        same = list(pool.map(lambda path: _hash(found[path]) == wanted[path], both))
+        same = list(pool.map(lambda path: _hash(present[path]) == wanted[path], both))
     return Differences(
-        missing=tuple(sorted(wanted.keys() - found.keys())),
+        missing=tuple(sorted(wanted.keys() - present.keys())),
         changed=tuple(path for path, is_same in zip(both, same, strict=True) if not is_same),
-        extra=tuple(sorted(found.keys() - wanted.keys())),
+        extra=tuple(sorted(present.keys() - wanted.keys())),
         unlike=unlike,
-        files=len(found),
+        files=len(present),
     )
 
 

@@ -46,7 +46,7 @@ def fetch(
     folder: Path,
     accept: Callable[[Path], T],
     *,
-    what: str,
+    title: str,
     by_hand: str,
     progress: Progress = lambda done, total: None,
 ) -> tuple[T, Path, Copy]:
@@ -59,7 +59,7 @@ def fetch(
         accept: called with the file. If it raises ValueError, the file is wrong and the next copy
             is tried. After any other error except OSError, which comes from the disk, the file is
             deleted too, since it would cause the same error again.
-        what: the name for messages.
+        title: the name for messages.
         by_hand: what the user can do without a network, as the end of a message.
         progress: called for every piece that arrives.
 
@@ -92,15 +92,15 @@ def fetch(
     if troubles and all(isinstance(error, Unreachable) for _, error in troubles):
         hosts = dict.fromkeys(urllib.parse.urlsplit(copy.url).netloc for copy, _ in troubles)
         raise SystemRefusedError(
-            f"{what}: there seems to be no network, since {' and '.join(hosts)} can't be reached"
+            f"{title}: there seems to be no network, since {' and '.join(hosts)} can't be reached"
             f" ({troubles[0][1]}); {by_hand}"
         )
-    told = "; ".join(f"{copy.url}: {web.fault(error)}" for copy, error in troubles)
-    raise SystemRefusedError(f"{what}: no mirror gave it: {told or 'none is known'}; {by_hand}")
+    reasons = "; ".join(f"{copy.url}: {web.fault(error)}" for copy, error in troubles)
+    raise SystemRefusedError(f"{title}: no mirror gave it: {reasons or 'none is known'}; {by_hand}")
 
 
 @contextmanager
-def bar(what: str) -> Iterator[Progress]:
+def bar(title: str) -> Iterator[Progress]:
     """A progress bar for bytes on stderr, or lines in the log if stderr is not a terminal."""
     columns = (
         rich.TextColumn("{task.description}", markup=False),
@@ -110,7 +110,7 @@ def bar(what: str) -> Iterator[Progress]:
         rich.TimeRemainingColumn(),
     )
     with Bar(*columns, line=_line) as shown:
-        task = shown.add_task(visible(what), total=None)
+        task = shown.add_task(visible(title), total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total)
 
 
@@ -203,8 +203,8 @@ def _span(answer: Answer, have: int) -> tuple[int | None, int | None]:
     """Offset of the bytes in the answer, None if they don't fit; size of the whole file."""
     if answer.status in (206, 416):
         form = r"bytes (\d+)-\d+/(\d+|\*)" if answer.status == 206 else r"bytes (\*)/(\d+)"
-        found = re.fullmatch(form, answer.headers.get("Content-Range", "").strip())
-        begin, total = found.groups() if found else ("", "")
+        match = re.fullmatch(form, answer.headers.get("Content-Range", "").strip())
+        begin, total = match.groups() if match else ("", "")
         whole = None if total == "*" else int(total or -1)
         if begin == str(have) or (begin == "*" and whole == have):
             return have, whole

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.data import archive, download
 from harness.data.copies import Copy, CopyRefused, check, digest
-from harness.data.datasets import HERE, INCOMPLETE, LIST, PublishedSet, SetPart, one, root
+from harness.data.datasets import HERE, INCOMPLETE, LIST, PublishedSet, SetPart, root, single
 from harness.data.download import Progress
 from harness.errors import FileInTheWayError, FileMissingError, InputError
 from harness.files import atomic, folders, locks, matlab
@@ -46,7 +46,7 @@ def fetch(
         SystemRefusedError: if no mirror gives a part; says why for each mirror, and how to get the
             part by hand.
     """
-    row = one(name)
+    row = single(name)
     if _is_here(row, files):
         return row.place
     given = _given(row, files)
@@ -70,8 +70,8 @@ def _is_here(row: PublishedSet, files: Sequence[Path]) -> bool:
             f" folder away and run harness data fetch {row.name} again"
         )
     if row.state == HERE:
-        for said in row.differences(row.place).values():
-            log.warning("%s is not the published %s: %s", row.place, row.name, said)
+        for difference in row.differences(row.place).values():
+            log.warning("%s is not the published %s: %s", row.place, row.name, difference)
     if row.state == HERE and files:
         raise FileInTheWayError(
             f"{row.name} is here already, in {row.place}, and {', '.join(map(str, files))} was not"
@@ -109,13 +109,15 @@ def _put_together(
     origins: list[dict[str, str]] = []
     contents: dict[str, str] = {}
     for part in row.parts:
-        origin, found = _get(row, part, given.get(part), work, unpacked, progress)
+        origin, hashes = _get(row, part, given.get(part), work, unpacked, progress)
         origins.append(origin)
-        contents |= found
+        contents |= hashes
     top = _top(row, unpacked)
     if top is None:
         shutil.rmtree(work)  # so that the wrong files are not used again
-        needed = "; ".join(f"{who} needs {', '.join(what)}" for who, what in row.needs.items())
+        needed = "; ".join(
+            f"{protocol} needs {', '.join(patterns)}" for protocol, patterns in row.needs.items()
+        )
         sources = ", ".join(origin["url"] or origin["file"] for origin in origins)
         raise InputError(f"{row.name}: what {sources} gave is another set ({needed})")
     below = "".join(f"{part}/" for part in top.relative_to(unpacked).parts)
@@ -159,12 +161,12 @@ def _get(
     if given:
         copy, file, url = _known(part, given), given, ""
         try:
-            found = accept(file)
+            hashes = accept(file)
         except ValueError as error:
             raise InputError(f"{given} can't be taken for {row.name}: {error}") from error
     else:
-        found, file, copy = download.fetch(
-            part.copies, work, accept, what=row.name, by_hand=_by_hand(row), progress=progress
+        hashes, file, copy = download.fetch(
+            part.copies, work, accept, title=row.name, by_hand=_by_hand(row), progress=progress
         )
         url = copy.url
     prefix = f"{part.into}/" if part.into else ""
@@ -174,7 +176,7 @@ def _get(
         "sha256": digest(file),
         "known_by": copy.hash or "",  # "" if no hash is published
     }
-    return origin, {prefix + name: sha256 for name, sha256 in found.items()}
+    return origin, {prefix + name: sha256 for name, sha256 in hashes.items()}
 
 
 def _check_sizes(row: PublishedSet, unpacked: Path) -> None:
@@ -184,11 +186,11 @@ def _check_sizes(row: PublishedSet, unpacked: Path) -> None:
         InputError: if files that protocols read differ; differences of other files are logged.
     """
     wrong = row.differences(_top(row, unpacked) or unpacked)
-    needed = [said for pattern, said in wrong.items() if row.reads(pattern)]
+    needed = [difference for pattern, difference in wrong.items() if row.reads(pattern)]
     if needed:
         raise InputError(f"it is not the published set: {'; '.join(needed)}")
-    for said in wrong.values():
-        log.warning("%s: %s; no protocol reads it", row.name, said)
+    for difference in wrong.values():
+        log.warning("%s: %s; no protocol reads it", row.name, difference)
 
 
 def _given(row: PublishedSet, files: Sequence[Path]) -> dict[SetPart, Path]:
@@ -198,21 +200,21 @@ def _given(row: PublishedSet, files: Sequence[Path]) -> dict[SetPart, Path]:
             raise FileMissingError(f"no file {file}: --from-file takes files downloaded by hand")
     in_folder = len(files) == 1 and files[0].is_dir()
     offered = {file.name: file for file in (folders.entries(files[0]) if in_folder else files)}
-    found = {
+    assigned = {
         part: offered.pop(copy.file)
         for part in row.parts
         for copy in part.copies
         if copy.file in offered
     }
-    if not found and len(row.parts) == 1 and len(offered) == 1 and not in_folder:
-        found[row.parts[0]] = offered.popitem()[1]
-    if files and (not found or (offered and not in_folder)):
+    if not assigned and len(row.parts) == 1 and len(offered) == 1 and not in_folder:
+        assigned[row.parts[0]] = offered.popitem()[1]
+    if files and (not assigned or (offered and not in_folder)):
         published = dict.fromkeys(copy.file for part in row.parts for copy in part.copies)
         raise InputError(
             f"{row.name}: {', '.join(map(str, files))} is not, or has not, what is wanted:"
             f" {', '.join(published)}"
         )
-    return found
+    return assigned
 
 
 def _known(part: SetPart, file: Path) -> Copy:

@@ -52,7 +52,7 @@ def fetch(row: Weights, *, progress: Progress = lambda done, total: None) -> Pat
                 copies,
                 folder,
                 lambda file: weights.add(file, [row]),
-                what=f"{row.name}, {row.described}",
+                title=f"{row.name}, {row.described}",
                 by_hand=row.by_hand,
                 progress=progress,
             )

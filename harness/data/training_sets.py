@@ -24,9 +24,9 @@ def open_set(spec: str) -> Dataset:
     """
     folder = _folder(spec)
     for form in registry.names("training"):
-        found: Dataset | None = registry.load("training", form)(folder)
-        if found is not None:
-            return found
+        dataset: Dataset | None = registry.load("training", form)(folder)
+        if dataset is not None:
+            return dataset
     forms = ", ".join(registry.names("training"))
     raise InputError(
         f"{folder} holds no training data in a known format ({forms}): give the folder of"

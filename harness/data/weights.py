@@ -132,16 +132,16 @@ def tensors(checkpoint: Path) -> Tensors:
             f"{checkpoint} can't be read as plain tensors: {_reason(error)}."
             " Code inside a checkpoint is never run; ask for a file with a state dict only"
         ) from error
-    found = loaded.get("state_dict", loaded) if isinstance(loaded, Mapping) else loaded
-    if not isinstance(found, Mapping) or not found:
-        held = "nothing" if found == {} else f"one value of type {type(found).__name__}"
+    state = loaded.get("state_dict", loaded) if isinstance(loaded, Mapping) else loaded
+    if not isinstance(state, Mapping) or not state:
+        held = "nothing" if state == {} else f"one value of type {type(state).__name__}"
         raise InputError(f"{checkpoint} holds {held}; {_WANTED}")
-    other = {key: value for key, value in found.items() if not isinstance(value, torch.Tensor)}
+    other = {key: value for key, value in state.items() if not isinstance(value, torch.Tensor)}
     if other:
         kinds = ", ".join(f"{key!r}: {type(value).__name__}" for key, value in other.items())
         raise InputError(f"{checkpoint} holds more than tensors ({kinds}); {_WANTED}")
     # Cloned: safetensors refuses tensors that share memory.
-    return {str(key): value.detach().contiguous().clone() for key, value in found.items()}
+    return {str(key): value.detach().contiguous().clone() for key, value in state.items()}
 
 
 _WANTED = 'wanted a dict of tensors, or one under the key "state_dict"'
@@ -203,8 +203,8 @@ def _store(file: Path, row: Weights) -> Path:
     stored.parent.mkdir(parents=True, exist_ok=True)
     # The order of metadata keys varies, so two processes would write files with different hashes.
     with locks.alone(stored.with_suffix(".lock")):
-        if found := _stored(row):
-            return found
+        if existing := _stored(row):
+            return existing
         contents = safetensors.torch.save(tensors(file), metadata)
         # Delete the note first: after a kill the store has no entry, or a file without note.
         _note(stored).unlink(missing_ok=True)
@@ -217,6 +217,6 @@ def _store(file: Path, row: Weights) -> Path:
 def _reason(error: Exception) -> str:
     """The line with the reason, without torch's advice to run the code, which is unsafe."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if "GLOBAL" in line or "Unsupported" in line]
-    reason = (told or lines or ["no reason given"])[0].partition(" Please")[0]
+    relevant = [line for line in lines if "GLOBAL" in line or "Unsupported" in line]
+    reason = (relevant or lines or ["no reason given"])[0].partition(" Please")[0]
     return f"{type(error).__name__}: {reason.rstrip('.')}"

@@ -110,7 +110,7 @@ def must_be_writable(folder: Path, trouble: str, remedy: str = "") -> None:
         SystemRefusedError: if it is not writable, or the disk is full.
     """
     place = folder.absolute()
-    above = next(one for one in (place, *place.parents) if one.exists())
+    above = next(parent for parent in (place, *place.parents) if parent.exists())
     end = f": {remedy}" if remedy else ""
     if not above.is_dir():
         raise FileInTheWayError(f"{trouble}: {above} is no folder{end}")
@@ -170,14 +170,14 @@ def placing(folder: Path, *, anew: bool = False) -> Iterator[Path]:
 def making(folder: Path) -> Iterator[None]:
     """Make a folder and its parents; after an error, remove those made here, if they are empty."""
     place = folder.absolute()
-    made = [one for one in (place, *place.parents) if not one.exists()]
+    made = [parent for parent in (place, *place.parents) if not parent.exists()]
     place.mkdir(parents=True, exist_ok=True)
     try:
         yield
     except BaseException:
         with suppress(OSError):
-            for one in made:
-                one.rmdir()
+            for parent in made:
+                parent.rmdir()
         raise
 
 

@@ -44,7 +44,7 @@ def entries(folder: Path, *, dead_links: bool = False) -> list[Path]:
         FileMissingError: if a link in it has no target; names the link.
         InputError: if two names differ only in their Unicode form.
     """
-    found: dict[str, Path] = {}
+    by_name: dict[str, Path] = {}
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if is_left_behind(entry.name):
             continue
@@ -53,13 +53,13 @@ def entries(folder: Path, *, dead_links: bool = False) -> list[Path]:
                 f"{entry} is a link to {entry.readlink()}, which does not exist: repair the link or"
                 " remove it"
             )
-        other = found.setdefault(same_form(entry.name), entry)
+        other = by_name.setdefault(same_form(entry.name), entry)
         if other is not entry:
             raise InputError(
                 f"{folder} has {entry.name!a} and {other.name!a}, one name in two Unicode forms:"
                 " remove one"
             )
-    return list(found.values())
+    return list(by_name.values())
 
 
 def folders(folder: Path) -> list[Path]:
@@ -92,10 +92,10 @@ def _below(folder: Path, dead_links: bool) -> Iterator[Path]:
     while left and folder.is_dir():
         path, above = left.pop()
         if path.is_dir():
-            own = _identity(path)
-            if own not in above:
+            identity = _identity(path)
+            if identity not in above:
                 inner = entries(path, dead_links=dead_links)
-                left += [(entry, above | {own}) for entry in reversed(inner)]
+                left += [(entry, above | {identity}) for entry in reversed(inner)]
         elif path.is_file() or _is_dead(path):  # not pipes or sockets, which could block a reader
             yield path
 

@@ -92,8 +92,8 @@ class _Contents:
         """The next n bytes; fewer only at the end."""
         while len(self.held) < n and (piece := self._piece()):
             self.held += piece
-        found, self.held = self.held[:n], self.held[n:]
-        return found
+        data, self.held = self.held[:n], self.held[n:]
+        return data
 
     def skip(self, n: int) -> None:
         """Skip n bytes."""
@@ -111,7 +111,7 @@ class _Contents:
 
 
 def _must_be_numbers(contents: _Contents, name: str, order: str) -> None:
-    of = -1
+    array_class = -1
     for place in count():  # flags, sizes, name, then numbers
         tag = contents.read(8)
         if len(tag) < 8:
@@ -120,8 +120,8 @@ def _must_be_numbers(contents: _Contents, name: str, order: str) -> None:
         inside = kind >> 16  # up to 4 bytes of data can be in the tag itself
         kind, length = (kind & 0xFFFF, inside) if inside else (kind, length)
         if kind not in NUMBERS:
-            what = f"holds type {kind}, which is not a type of numbers"
-            raise InputError(f"{name} {what}: it is damaged, or not a plain array")
+            problem = f"holds type {kind}, which is not a type of numbers"
+            raise InputError(f"{name} {problem}: it is damaged, or not a plain array")
         known = tag[4 : 4 + length] if inside else b""
         if place in (0, 2) and not inside:
             known = contents.read(min(length, PIECE))
@@ -129,10 +129,10 @@ def _must_be_numbers(contents: _Contents, name: str, order: str) -> None:
             contents.skip(length - len(known))
             contents.read(-length % 8)  # elements start at multiples of 8 bytes
         if place == 0:
-            of = struct.unpack(f"{order}I", known[:4].ljust(4, b"\0"))[0] & 0xFF
+            array_class = struct.unpack(f"{order}I", known[:4].ljust(4, b"\0"))[0] & 0xFF
         if place == 2 and known != name.encode():
             return
-        if place == 2 and of not in ARRAYS:
+        if place == 2 and array_class not in ARRAYS:
             raise InputError(f"{name} is not an array of numbers")
 
 

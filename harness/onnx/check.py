@@ -37,7 +37,7 @@ def verify(contents: bytes, network: nn.Module, descriptor: Descriptor, *, allow
     onnx_contents.parse(contents, Path(f"{descriptor.name}.onnx"))  # raises as `open_model` would
     worst = Apart(0.0, "nowhere")
     patches = {side: hard_patches(side) for _, side in CHECKED}
-    wanted = {side: _by_torch(network, some, descriptor) for side, some in patches.items()}
+    wanted = {side: _by_torch(network, batch, descriptor) for side, batch in patches.items()}
     for level in LEVELS:
         session = _session(contents, level, descriptor)
         for n, side in CHECKED:

@@ -88,20 +88,20 @@ def metadata(model: "onnx.ModelProto", file: Path) -> dict[str, str]:
     Raises:
         InputError: if a text is too long, or if the metadata contain options of ONNX Runtime.
     """
-    said: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for entry in model.metadata_props:
         if max(len(entry.key), len(entry.value)) > TEXT:
             raise InputError(
                 f"{file}: its metadata {entry.key!r:.60} have {len(entry.value)} characters; at"
                 f" most {TEXT} are read"
             )
-        said[entry.key] = entry.value
-    if "ort_config" in said:  # used if ORT_LOAD_CONFIG_FROM_MODEL is set; can write files
+        texts[entry.key] = entry.value
+    if "ort_config" in texts:  # used if ORT_LOAD_CONFIG_FROM_MODEL is set; can write files
         raise InputError(
             f"{file} holds options of ONNX Runtime (ort_config in its metadata), which could change"
             " its vectors: delete them"
         )
-    return said
+    return texts
 
 
 def _messages(whole: Any) -> Iterator[tuple[str, Any]]:
@@ -119,7 +119,7 @@ def _messages(whole: Any) -> Iterator[tuple[str, Any]]:
             if isinstance(value, Message):
                 waiting.append((inside, value))
             else:
-                waiting.extend((f"{inside}[{i}]", one) for i, one in enumerate(value))
+                waiting.extend((f"{inside}[{i}]", item) for i, item in enumerate(value))
 
 
 def _broken_text(message: Any) -> str | None:
@@ -137,11 +137,11 @@ def _unfolded(model: "onnx.ModelProto", file: Path) -> int:
 
     A few kilobytes of functions that call each other twice expand to more than fits in memory.
     """
-    own = {_called(function, function.name): _calls(function) for function in model.functions}
+    calls = {_called(function, function.name): _calls(function) for function in model.functions}
 
     @cache
     def size(call: tuple[str, str]) -> int:
-        return 1 + sum(size(inner) for inner in own.get(call, ()))
+        return 1 + sum(size(inner) for inner in calls.get(call, ()))
 
     try:
         return sum(size(call) for call in _calls(model.graph))
@@ -154,7 +154,7 @@ def _unfolded(model: "onnx.ModelProto", file: Path) -> int:
 def _calls(part: "onnx.GraphProto | onnx.FunctionProto") -> list[tuple[str, str]]:
     import onnx
 
-    nodes = (one for _, one in _messages(part) if isinstance(one, onnx.NodeProto))
+    nodes = (message for _, message in _messages(part) if isinstance(message, onnx.NodeProto))
     return [_called(node, node.op_type) for node in nodes]
 
 

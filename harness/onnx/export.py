@@ -158,12 +158,12 @@ def graph(network: nn.Module, name: str) -> onnx.ModelProto:
     Raises:
         InputError: if it can't be exported for any number of patches of any size.
     """
-    some = torch.zeros((3, 40, 40), dtype=torch.uint8)
+    example = torch.zeros((3, 40, 40), dtype=torch.uint8)
     try:
         with onnx_precision.quietly(), _no_compiler_folder():
             program = torch.onnx.export(
                 _AnyNumber(network),
-                (some,),
+                (example,),
                 input_names=["patches"],
                 output_names=["vectors"],
                 dynamic_shapes={"patches": {0: "n", 1: "height", 2: "width"}},
@@ -211,22 +211,22 @@ def _forget_the_way(model: onnx.ModelProto) -> None:
 
 
 def _metadata(descriptor: Descriptor, network: nn.Module, precision: str) -> dict[str, str]:
-    said = _facts(descriptor) | {"precision": precision}
-    said |= {f"{name}_version": version(name) for name in (*LIBRARIES, "descriptor-harness")}
+    texts = _facts(descriptor) | {"precision": precision}
+    texts |= {f"{name}_version": version(name) for name in (*LIBRARIES, "descriptor-harness")}
     recipe = getattr(network, "recipe", None)
-    return said | ({"recipe": recipe} if isinstance(recipe, str) else {})
+    return texts | ({"recipe": recipe} if isinstance(recipe, str) else {})
 
 
 def _facts(descriptor: Descriptor) -> dict[str, str]:
     """The metadata that `onnx_file.open_model` reads, and the hash of the weights."""
-    said = {
+    facts = {
         "name": descriptor.name,
         "dim": str(descriptor.dim),
         "distance": descriptor.distance.name,
         "licence": descriptor.licence,
     }
     if descriptor.trained_on is not None:
-        said["trained_on"] = json.dumps(sorted(descriptor.trained_on))
+        facts["trained_on"] = json.dumps(sorted(descriptor.trained_on))
     if descriptor.weights:
-        said["weights_sha256"] = descriptor.weights
-    return said
+        facts["weights_sha256"] = descriptor.weights
+    return facts

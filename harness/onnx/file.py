@@ -58,17 +58,17 @@ def open_model(file: Path, *, device: str, contents: bytes | None = None) -> Des
     """
     if contents is None:
         contents = onnx_contents.read(file)
-    said = onnx_contents.metadata(onnx_contents.parse(contents, file), file)
+    metadata = onnx_contents.metadata(onnx_contents.parse(contents, file), file)
     session = _session(contents, file, device)
-    distance = _distance(said, session, file)
+    distance = _distance(metadata, session, file)
     graph = _graph(session, file)
     return Descriptor(
-        name=PREFIX + (said.get("name", "").strip() or file.stem),
+        name=PREFIX + (metadata.get("name", "").strip() or file.stem),
         describe=graph.describe,
         distance=distance,
-        dim=_dim(said, graph, distance),
-        trained_on=_trained_on(said, file),
-        licence=said.get("licence", "").strip() or "unknown",
+        dim=_dim(metadata, graph, distance),
+        trained_on=_trained_on(metadata, file),
+        licence=metadata.get("licence", "").strip() or "unknown",
         weights=hashlib.sha256(contents).hexdigest(),
         code=code_sha256(__name__),
         libraries=("numpy", *sorted(set(packages_distributions()["onnxruntime"]))),
@@ -104,8 +104,8 @@ class _Graph:
         try:
             return onnx_runtime.run_within(PATIENCE, self.session, self._inputs(patches))
         except Exception as error:
-            told = one_line(error)
-            raise InputError(f"{self.file} fails on one {side} x {side} patch: {told}") from error
+            reason = one_line(error)
+            raise InputError(f"{self.file} fails on one {side} x {side} patch: {reason}") from error
 
     def _run(self, patches: Patches) -> np.ndarray:
         came: np.ndarray = self.session.run(None, self._inputs(patches))[0]
@@ -160,11 +160,11 @@ def working_providers() -> list[str]:
     graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "probe", [x], [y])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     contents = model.SerializeToString()
-    found = onnx_runtime.session(contents).get_providers()
+    providers = onnx_runtime.session(contents).get_providers()
     if has_nvidia_driver():
         with contextlib.suppress(RuntimeError):
-            found.insert(0, _cuda_session(contents, Path("probe")).get_providers()[0])
-    return found
+            providers.insert(0, _cuda_session(contents, Path("probe")).get_providers()[0])
+    return providers
 
 
 def has_nvidia_driver() -> bool:
@@ -201,21 +201,21 @@ def _graph(session: Any, file: Path) -> _Graph:
     return _Graph(file, session, image.name, bool(channels), next(iter(sides), None))
 
 
-def _distance(said: Mapping[str, str], session: Any, file: Path) -> Distance:
+def _distance(metadata: Mapping[str, str], session: Any, file: Path) -> Distance:
     outputs = session.get_outputs()
     if len(outputs) != 1:
         names = ", ".join(output.name for output in outputs)
         raise InputError(f"{file} has {len(outputs)} outputs ({names}); one is wanted: the vectors")
-    of_type = NATURAL.get(outputs[0].type)
-    if of_type is None:
+    natural = NATURAL.get(outputs[0].type)
+    if natural is None:
         raise InputError(
             f"{file} gives {outputs[0].type} vectors; wanted is tensor(float), or tensor(uint8) of"
             " packed bits: end the graph with a Cast"
         )
-    name = said.get("distance", of_type.name)
+    name = metadata.get("distance", natural.name)
     if name not in DISTANCES:
         raise InputError(f"{file}: {registry.unknown('distances', name, DISTANCES)}")
-    if DISTANCES[name].dtype is not of_type.dtype:
+    if DISTANCES[name].dtype is not natural.dtype:
         raise InputError(
             f"{file} gives {outputs[0].type} vectors, but its metadata say distance={name}, which"
             f" takes {np.dtype(DISTANCES[name].dtype).name}"
@@ -223,7 +223,7 @@ def _distance(said: Mapping[str, str], session: Any, file: Path) -> Distance:
     return DISTANCES[name]
 
 
-def _dim(said: Mapping[str, str], graph: _Graph, distance: Distance) -> int:
+def _dim(metadata: Mapping[str, str], graph: _Graph, distance: Distance) -> int:
     vectors = graph.of_one()
     if vectors.ndim != 2 or len(vectors) != 1:
         raise InputError(
@@ -231,20 +231,20 @@ def _dim(said: Mapping[str, str], graph: _Graph, distance: Distance) -> int:
             " end the graph with a Flatten"
         )
     width = vectors.shape[1]
-    if "dim" not in said:
+    if "dim" not in metadata:
         return width * 8 if distance is HAMMING else width
-    dim = int(said["dim"]) if re.fullmatch("[0-9]{1,9}", said["dim"]) else 0
+    dim = int(metadata["dim"]) if re.fullmatch("[0-9]{1,9}", metadata["dim"]) else 0
     if width != distance.columns(dim):
         raise InputError(
             f"{graph.file} gives {width} {vectors.dtype} a vector, but its metadata say"
-            f" dim={said['dim']:.60}"
+            f" dim={metadata['dim']:.60}"
         )
     return dim
 
 
-def _trained_on(said: Mapping[str, str], file: Path) -> frozenset[str] | None:
+def _trained_on(metadata: Mapping[str, str], file: Path) -> frozenset[str] | None:
     """Names of training data; None if the metadata have none or JSON's null."""
-    text = said.get("trained_on", "").strip()
+    text = metadata.get("trained_on", "").strip()
     if not text:
         return None
     try:

@@ -27,7 +27,7 @@ def to_float16(model: onnx.ModelProto) -> onnx.ModelProto:
     Resizing, normalising and norms of vectors stay in float32, which can hold sums of squares.
     """
     graph = model.graph
-    weights = {one.name: one for one in graph.initializer if one.data_type == TensorProto.FLOAT}
+    weights = {t.name: t for t in graph.initializer if t.data_type == TensorProto.FLOAT}
     nodes: list[onnx.NodeProto] = []
     half: set[str] = set()  # tensors that have a float16 copy
     computed: set[str] = set()  # tensors that exist only in float16 so far
@@ -89,7 +89,7 @@ def to_int8(model: onnx.ModelProto, patches: Patches) -> onnx.ModelProto:
         def get_next(self) -> dict[str, Patches] | None:
             return next(self.left, None)
 
-    weights = {one.name for one in model.graph.initializer}
+    weights = {tensor.name for tensor in model.graph.initializer}
     layers = [node.name for node in model.graph.node if _is_weighted(node, weights)]
     if len(layers) < 2:
         raise InputError(f"int8 is for all layers but the first, and the graph has {len(layers)}")
@@ -120,7 +120,7 @@ def _cast(source: str, target: str, kind: int) -> onnx.NodeProto:
 
 def _drop_unused(graph: onnx.GraphProto) -> None:
     used = {name for node in graph.node for name in node.input}
-    kept = [one for one in graph.initializer if one.name in used]
+    kept = [tensor for tensor in graph.initializer if tensor.name in used]
     del graph.initializer[:]
     graph.initializer.extend(kept)
 

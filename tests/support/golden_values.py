@@ -74,10 +74,10 @@ def scores(made: Protocol) -> dict[str, float]:
     """All scores and ends of intervals of the descriptor JUDGED."""
     judged = plugins.model(JUDGED)
     (record,) = evaluate(judged, [made])
-    found = dict(record.scores)
+    values = dict(record.scores)
     for name, (low, high) in record.intervals.items():
-        found |= {f"{name} low": low, f"{name} high": high}
-    return found
+        values |= {f"{name} low": low, f"{name} high": high}
+    return values
 
 
 def scores_file(made: Protocol) -> Path:

@@ -117,6 +117,6 @@ def answer(
 
 def closed_port() -> int:
     """A port of this machine on which no server listens."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

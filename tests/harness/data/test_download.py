@@ -40,7 +40,7 @@ def work(tmp_path):
 
 
 def fetch(work, *copies, accept=lambda file: file.read_bytes(), **more):
-    return download.fetch(copies, work, accept, what="a/set", by_hand="bring it", **more)[0]
+    return download.fetch(copies, work, accept, title="a/set", by_hand="bring it", **more)[0]
 
 
 def refusal(work, *copies, **more):
