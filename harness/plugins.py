@@ -126,8 +126,8 @@ def _in_file(file: Path, name: str, device: str) -> Descriptor:
     module = _executed(file, source)
     value = getattr(module, name, None)
     if not (callable(value) or isinstance(value, Descriptor)):
-        known = [n for n, v in vars(module).items() if _is_from(v, module) and not n.startswith("_")]
-        raise UnknownNameError(f"{file}: {registry.unknown('descriptors', name, known)}")
+        here = [n for n, v in vars(module).items() if _is_from(v, module) and not n.startswith("_")]
+        raise UnknownNameError(f"{file}: {registry.unknown('descriptors', name, here)}")
     origin = f"{file}:{name}"
     if isinstance(value, Descriptor):
         made = value
