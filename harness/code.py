@@ -15,7 +15,7 @@ from threading import Lock
 from harness.errors import FAILURES, ImportFailedError
 
 KERNEL = "harness"
-PARSING = Lock()  # Python 3.11 fails where two threads parse at once (python/cpython#106905)
+PARSING = Lock()  # Python 3.11 fails if two threads parse at once (python/cpython#106905)
 
 
 def code_sha256(*modules: str) -> str:
@@ -42,7 +42,7 @@ def code_sha256(*modules: str) -> str:
             with PARSING:
                 tree = ast.parse(contents)
             waiting += _imported(tree, name)
-            contents = _meaning(tree)
+            contents = _syntax(tree)
         hashed[name] = contents
     for module in modules:
         if module not in hashed:
@@ -63,10 +63,10 @@ def source_sha256(source: bytes) -> str:
     """
     with PARSING:
         tree = ast.parse(source)
-    return hashlib.sha256(_meaning(tree)).hexdigest()
+    return hashlib.sha256(_syntax(tree)).hexdigest()
 
 
-def _meaning(tree: ast.Module) -> bytes:
+def _syntax(tree: ast.Module) -> bytes:
     """The syntax of a module without docstrings and line numbers; changes the tree."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

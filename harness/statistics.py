@@ -45,7 +45,7 @@ def interval(value: float, without: Float[np.ndarray, " scenes"]) -> Interval | 
     low, high = _students(np.array([value]), without).tolist()
     if high - low > WIDEST:
         return None
-    return min(low, value), max(high, value)  # rounding, where all scenes are equal
+    return min(low, value), max(high, value)  # rounding, if all scenes are equal
 
 
 def _students(

@@ -75,7 +75,7 @@ def parse(contents: bytes, file: Path) -> "onnx.ModelProto":
                 f"{file} was compiled for one device ({place} is an EPContext node, whose code may"
                 " lie in another file): give the model that it was compiled from"
             )
-    if (nodes := _unfolded(model, file)) > NODES:
+    if (nodes := _expanded(model, file)) > NODES:
         raise InputError(
             f"{file} has {nodes} nodes after its functions are expanded; at most {NODES} are read"
         )
@@ -132,7 +132,7 @@ def _broken_text(message: Any) -> str | None:
     return None
 
 
-def _unfolded(model: "onnx.ModelProto", file: Path) -> int:
+def _expanded(model: "onnx.ModelProto", file: Path) -> int:
     """Number of nodes after every call of a function is replaced by its nodes.
 
     A few kilobytes of functions that call each other twice expand to more than fits in memory.

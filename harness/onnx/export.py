@@ -179,7 +179,7 @@ def graph(network: nn.Module, name: str) -> onnx.ModelProto:
         ) from error
     assert program is not None
     model = program.model_proto
-    _forget_the_way(model)
+    _strip_debug_metadata(model)
     return model
 
 
@@ -200,7 +200,7 @@ def _no_compiler_folder() -> Iterator[None]:
             os.environ[name] = before
 
 
-def _forget_the_way(model: onnx.ModelProto) -> None:
+def _strip_debug_metadata(model: onnx.ModelProto) -> None:
     """Strip the exporter's debug metadata: source lines of this machine, names of values."""
     del model.metadata_props[:]
     graph = model.graph

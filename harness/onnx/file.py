@@ -97,7 +97,7 @@ class _Graph:
             return self._run(np.zeros((1, height, width), np.uint8))[:0]
         return self._run(patches)
 
-    def of_one(self) -> np.ndarray:
+    def probe(self) -> np.ndarray:
         """The graph's output for one black patch, or an error after PATIENCE seconds."""
         side = self.side or 65
         patches = np.zeros((1, side, side), np.uint8)
@@ -224,7 +224,7 @@ def _distance(metadata: Mapping[str, str], session: Any, file: Path) -> Distance
 
 
 def _dim(metadata: Mapping[str, str], graph: _Graph, distance: Distance) -> int:
-    vectors = graph.of_one()
+    vectors = graph.probe()
     if vectors.ndim != 2 or len(vectors) != 1:
         raise InputError(
             f"{graph.file} gives {list(vectors.shape)} for one patch; [1, dim] is wanted:"
