@@ -38,7 +38,7 @@ class Weights:
     urls: tuple[str, ...]  # mirrors, tried in turn
     licence: str
     trained_on: frozenset[str]  # data names: "phototour/liberty"
-    source: str  # repository and commit, or paper
+    published_in: str  # repository and commit, or paper
 
     @property
     def described(self) -> str:
@@ -48,7 +48,7 @@ class Weights:
     @property
     def by_hand(self) -> str:
         """How to get it without `harness weights fetch`, as the end of a message."""
-        places = "".join(f"\n  {url}" for url in self.urls) or f" {self.source}"
+        places = "".join(f"\n  {url}" for url in self.urls) or f" {self.published_in}"
         return f"get it from{places}\nand run: harness weights add {self.file}"
 
 

@@ -114,8 +114,8 @@ def _is_weighted(node: onnx.NodeProto, weights: Container[str]) -> bool:
     return node.op_type in WEIGHTED and node.input[1] in weights
 
 
-def _cast(source: str, target: str, kind: int) -> onnx.NodeProto:
-    return helper.make_node("Cast", [source], [target], name=f"{target}/cast", to=kind)
+def _cast(tensor: str, result: str, kind: int) -> onnx.NodeProto:
+    return helper.make_node("Cast", [tensor], [result], name=f"{result}/cast", to=kind)
 
 
 def _drop_unused(graph: onnx.GraphProto) -> None:
