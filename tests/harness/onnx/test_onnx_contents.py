@@ -359,7 +359,7 @@ def test_absurd_sizes_are_refused_with_the_name_of_the_file(saved, made):
         ({"trained_on": "[" * 50_000}, "trained_on is neither names nor a JSON list"),
         ({"trained_on": "[" + "9" * 5000 + "]"}, "trained_on is neither names nor a JSON list"),
         ({"trained_on": json.dumps([{"a": "b" * 50_000}])}, "trained_on is"),
-        ({"name": "x" * 100_001}, "its metadata 'name' have 100001 characters; 100000 at most"),
+        ({"name": "x" * 100_001}, "its metadata 'name' have 100001 characters; at most 100000"),
     ],
 )
 def test_absurd_metadata_are_refused_in_a_short_message(saved, said, message):
