@@ -1,4 +1,4 @@
-"""Runs the command line as `python -m harness`, so that torchrun can start it."""
+"""Runs the command line as `python -m harness`, which torchrun needs."""
 
 from harness.commands.main import main
 

@@ -1,9 +1,9 @@
-"""Results of long computations on disk, found by a hash of their inputs; entries have checksums.
+"""Cache of long computations on disk, keyed by a hash of their inputs; entries have checksums.
 
-The checksum is a CRC-32 of the entry's key and contents. It guards against accidents, not against
-forgers: it sees every flipped bit and every burst of up to 32, and misses one in 2^32 of all other
-damage. zlib's reads 3.5 GB a second here, SHA-256 of OpenSSL 1.2, blake2b 0.8; vectors are read
-from the disk in every run.
+The checksum is a CRC-32 of the entry's key and contents. It protects against accidents, not against
+forgery: it detects every flipped bit and every burst of up to 32 bits, and misses one in 2^32 of
+all other damage. It is fast, since every run reads vectors from the disk: zlib's CRC-32 takes
+3.5 GB/s here, OpenSSL's SHA-256 1.2 GB/s, blake2b 0.8 GB/s.
 """
 
 import hashlib
@@ -22,53 +22,53 @@ import numpy as np
 
 from harness.files import atomic, folders, home, locks
 
-Origin = Mapping[str, object]  # as JSON holds it
+Origin = Mapping[str, object]  # the inputs of a computation, as JSON values; the key hashes them
 T = TypeVar("T")
 
-MARK = b"harness1"  # after the contents of an entry, before 4 bytes of the checksum
+MARK = b"harness1"  # after the contents of an entry, before the 4 bytes of the checksum
 END = len(MARK) + 4
-PIECE = 1 << 20
-SUMS = ".sha256"  # in a folder: the hash of each other file
+PIECE = 1 << 20  # bytes read at a time
+SUMS = ".sha256"  # file in a folder with the hashes of its other files
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Cache:
-    """A folder of entries named by the hash of their origin; safe to delete at any time."""
+    """A folder of entries, named by the hash of their origin. It is safe to delete at any time."""
 
     root: Path
-    spare: Path | None = None  # for files, where nothing can be kept in `root`
+    spare: Path | None = None  # used by `file` if `root` is not writable
 
     def read(self, origin: Origin) -> bytes | None:
-        """The contents of an entry; None where there is none, or it is damaged, which is logged."""
+        """The contents of an entry; None if it is missing, or damaged, which is logged."""
         contents = self._contents(origin)
         return None if contents is None else bytes(contents)
 
     def write(self, origin: Origin, contents: bytes) -> None:
-        """Keep contents; where that is impossible, it is logged once and done without."""
+        """Store the contents of an entry; a failure is logged once and otherwise ignored."""
         if self.spare is not None:
-            return  # logged already, when that was found out
+            return  # `home.writable` has logged it already
         try:
             _write(self._file(self.root, origin), lambda stream: stream.write(contents))
         except OSError as error:
             _warn_once(self.root, error.strerror or str(error))
 
     def read_array(self, origin: Origin) -> np.ndarray | None:
-        """The array of an entry, as `read`."""
+        """The array of an entry; None as for `read`."""
         contents = self._contents(origin)
         return None if contents is None else np.load(io.BytesIO(contents), allow_pickle=False)
 
     def write_array(self, origin: Origin, array: np.ndarray) -> None:
-        """Keep an array, as `write`."""
+        """Store the array of an entry, like `write`."""
         stream = io.BytesIO()
         np.save(stream, array, allow_pickle=False)
         self.write(origin, stream.getvalue())
 
     def get(self, origin: Origin, make: Callable[[], bytes]) -> bytes:
-        """The contents of an entry, made and kept where there is none.
+        """The contents of an entry, computed by `make` and stored if it is missing.
 
-        Of several processes that want it at once, one makes it and the others wait.
+        If several processes need it at once, one computes it and the others wait.
         """
 
         def made() -> bytes:
@@ -79,12 +79,12 @@ class Cache:
         return _once(self._file(self.root, origin), lambda: self.read(origin), made)
 
     def file(self, origin: Origin, write: Callable[[io.RawIOBase], object]) -> Path:
-        """The file of an entry, to be mapped into memory; written where there is none, as `get`.
+        """The file of an entry, for a memory map; written by `write` if it is missing.
 
-        The checksum, which is compared here, follows its contents.
+        Its contents are checked against the checksum that follows them. Processes wait as in `get`.
 
         Raises:
-            OSError: if it can't be written.
+            OSError: if the file can't be written.
         """
         target = self._file(self.spare or self.root, origin)
         here = self._file(self.root, origin)
@@ -117,26 +117,26 @@ class Cache:
 
 
 def kept(kind: str) -> Cache:
-    """The cache of one kind of things, below the cache folder of the harness."""
+    """The cache for one kind of results, a folder in the harness's cache folder."""
     return Cache(home.cache(kind), None if home.writable() else home.place(kind))
 
 
 def folder(*place: str, make: Callable[[Path], object], is_whole: Callable[[Path], bool]) -> Path:
-    """A folder below the cache folder of the harness; made where it is not there, or not whole.
+    """A folder in the harness's cache folder, made by `make` if it is missing or damaged.
 
-    Where it is not as it was made, it goes only when the other is whole.
+    A damaged folder is removed only when its replacement is complete.
 
     Args:
-        place: its path there.
-        make: fills a folder.
-        is_whole: whether a folder, which may be missing or damaged, is as it was made.
+        place: its path in the cache folder.
+        make: fills an empty folder.
+        is_whole: whether a folder is unchanged since it was made; it may be missing or damaged.
 
     Raises:
-        OSError: if it can't be written.
+        OSError: if the folder can't be written.
     """
 
-    def found() -> Path | None:
-        return next((one for one in home.places(*place) if is_whole(one)), None)
+    def existing() -> Path | None:
+        return next((candidate for candidate in home.places(*place) if is_whole(candidate)), None)
 
     def made() -> Path:
         if target.is_dir():
@@ -146,21 +146,21 @@ def folder(*place: str, make: Callable[[Path], object], is_whole: Callable[[Path
         return target
 
     target = home.place(*place)
-    return _once(target, found, made)
+    return _once(target, existing, made)
 
 
 def fingerprint(folder: Path) -> str:
-    """SHA-256 over the names and contents of all files below a folder, which may be missing."""
+    """SHA-256 of the names and contents of all files below a folder; it may be missing."""
     return hashlib.sha256(_sums(folder).encode()).hexdigest()
 
 
 def sum_up(folder: Path) -> None:
-    """Write the hash of each file into a folder, for `is_as_summed`."""
+    """Write a file with the hashes of all files in a folder, for `is_as_summed`."""
     atomic.write_text(folder / SUMS, _sums(folder))
 
 
 def is_as_summed(folder: Path) -> bool:
-    """Whether all files of a folder are as they were when they were summed up."""
+    """Whether all files of a folder are unchanged since `sum_up`."""
     try:
         return (folder / SUMS).read_text("utf-8") == _sums(folder)
     except (OSError, ValueError):
@@ -170,24 +170,24 @@ def is_as_summed(folder: Path) -> bool:
 def _sums(folder: Path) -> str:
     files = {f.relative_to(folder).as_posix(): f for f in folders.files(folder)}
     files.pop(SUMS, None)
-    own = {name: hashlib.sha256(files[name].read_bytes()).hexdigest() for name in sorted(files)}
-    return "".join(f"{name} {sha256}\n" for name, sha256 in own.items())
+    hashes = {name: hashlib.sha256(files[name].read_bytes()).hexdigest() for name in sorted(files)}
+    return "".join(f"{name} {sha256}\n" for name, sha256 in hashes.items())
 
 
 class _Summed(io.RawIOBase):
-    """A stream that sums up what is written to it."""
+    """A stream that updates a CRC-32 with all bytes written to it."""
 
     def __init__(self, stream: IO[bytes], crc: int) -> None:
         super().__init__()
         self.stream, self.crc = stream, crc
 
-    def write(self, piece: bytes) -> int:  # type: ignore[override]  # bytes are all that comes
+    def write(self, piece: bytes) -> int:  # type: ignore[override]  # callers write only bytes
         self.crc = zlib.crc32(piece, self.crc)
         return self.stream.write(piece)
 
 
 def _write(file: Path, write: Callable[[io.RawIOBase], object]) -> None:
-    # Not synced: what a power cut damages is seen by its checksum and made again.
+    # No sync: if a power cut damages the file, its checksum shows it and it is computed again.
     with atomic.writing(file, sync=False) as stream:
         summed = _Summed(stream, _seed(file))
         write(summed)
@@ -195,7 +195,7 @@ def _write(file: Path, write: Callable[[io.RawIOBase], object]) -> None:
 
 
 def _is_whole(file: Path) -> bool:
-    """Whether a file ends with the checksum of its contents; a damaged one is dropped."""
+    """Whether a file ends with the checksum of its contents; a damaged file is deleted."""
     crc = _seed(file)
     try:
         left = file.stat().st_size - END
@@ -213,7 +213,7 @@ def _is_whole(file: Path) -> bool:
 
 
 def _seed(file: Path) -> int:
-    """First value of a checksum: from the name, so that a renamed entry counts as damaged."""
+    """Start value of the checksum, from the file name: a renamed entry counts as damaged."""
     return zlib.crc32(file.stem.encode())
 
 
@@ -222,28 +222,28 @@ def _end(crc: int) -> bytes:
 
 
 def _drop(file: Path) -> None:
-    log.warning("%s is damaged, its checksum is not that of its contents: it is made again", file)
+    log.warning("%s is damaged: its checksum does not match; it is made again", file)
     with suppress(OSError):
         file.unlink()
 
 
 def _once(target: Path, read: Callable[[], T | None], make: Callable[[], T]) -> T:
-    """The value that `read` finds, or else the one that `make` makes, in one process at a time."""
-    found = read()
-    if found is not None:
-        return found
+    """The value of `read`, or if that is None, of `make`, called by one process at a time."""
+    value = read()
+    if value is not None:
+        return value
     with ExitStack() as stack:
-        with suppress(OSError):  # where nothing can be kept, there is nothing to wait for
+        with suppress(OSError):  # without a writable folder no other process can store a value
             target.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(locks.alone(target.with_name(f"{target.name}.lock")))
-        found = read()  # another process may have made it meanwhile
-        return make() if found is None else found
+        value = read()  # another process may have stored it in the meantime
+        return make() if value is None else value
 
 
 @cache
 def _warn_once(root: Path, reason: str) -> None:
     log.warning(
-        "nothing can be kept in %s (%s): a later run computes the same again; %s",
+        "nothing can be kept in %s (%s): later runs compute the same again; %s",
         root,
         reason,
         home.REMEDY,

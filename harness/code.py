@@ -1,7 +1,7 @@
-"""A hash of what Python modules mean: part of the key of everything that they computed before.
+"""Hashes the code of Python modules, as part of the cache key of everything that they compute.
 
-Comments, blank lines and docstrings have no part in it. It is no identity of a model: that is its
-name, weights and revision (`harness.types.Descriptor`).
+Comments, blank lines and docstrings don't change the hash. It does not identify a model: name,
+weights and revision do (`harness.types.Descriptor`).
 """
 
 import ast
@@ -15,59 +15,59 @@ from threading import Lock
 from harness.errors import FAILURES, ImportFailedError
 
 KERNEL = "harness"
-PARSING = Lock()  # Python 3.11 fails where two threads parse at once (python/cpython#106905)
+PARSING = Lock()  # Python 3.11 fails if two threads parse at once (python/cpython#106905)
 
 
 def code_sha256(*modules: str) -> str:
-    """SHA-256 over the syntax of modules and of all that they import from their own packages.
+    """SHA-256 of the syntax of modules and of all modules they import from their own packages.
 
-    Modules of the harness count only where they are named here: what a vector hangs on in the
-    harness is little, and the fingerprint of a model sees it.
+    Imported modules of the harness don't count, unless they are arguments: vectors depend on little
+    of the harness, and the fingerprint of a model shows any change.
 
     Raises:
         ImportFailedError: if a module has no file.
     """
-    own = {module.partition(".")[0] for module in modules} - {KERNEL}
-    found: dict[str, bytes] = {}
+    packages = {module.partition(".")[0] for module in modules} - {KERNEL}
+    hashed: dict[str, bytes] = {}
     waiting = [*modules]
     while waiting:
         name = waiting.pop()
-        if name in found or (name not in modules and name.partition(".")[0] not in own):
+        if name in hashed or (name not in modules and name.partition(".")[0] not in packages):
             continue
         file = _file(name)
-        if file is None:  # a name in a module, or a package without code of its own
+        if file is None:  # an object in a module, or a package without a file
             continue
         contents = file.read_bytes()
         if file.suffix == ".py":
             with PARSING:
                 tree = ast.parse(contents)
             waiting += _imported(tree, name)
-            contents = _meaning(tree)
-        found[name] = contents
+            contents = _syntax(tree)
+        hashed[name] = contents
     for module in modules:
-        if module not in found:
+        if module not in hashed:
             raise ImportFailedError(
-                f"{module} has no file whose contents could tell its versions apart"
+                f"{module} has no file that could be hashed to tell its versions apart"
             )
     digest = hashlib.sha256()
-    for name in sorted(found):
-        digest.update(name.encode() + b"\0" + found[name] + b"\0")
+    for name in sorted(hashed):
+        digest.update(name.encode() + b"\0" + hashed[name] + b"\0")
     return digest.hexdigest()
 
 
 def source_sha256(source: bytes) -> str:
-    """SHA-256 over the meaning of one source text alone.
+    """SHA-256 of the syntax of one source text, without its imports.
 
     Raises:
-        SyntaxError: if it is no Python.
+        SyntaxError: if it is not Python.
     """
     with PARSING:
         tree = ast.parse(source)
-    return hashlib.sha256(_meaning(tree)).hexdigest()
+    return hashlib.sha256(_syntax(tree)).hexdigest()
 
 
-def _meaning(tree: ast.Module) -> bytes:
-    """The syntax of a module, without docstrings and without line numbers; changes the tree."""
+def _syntax(tree: ast.Module) -> bytes:
+    """The syntax of a module without docstrings and line numbers; changes the tree."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
@@ -84,7 +84,7 @@ def _file(module: str) -> Path | None:
     else:
         try:
             spec = importlib.util.find_spec(module)
-        except FAILURES:  # "package.name": a name in it, or what can't be imported here
+        except FAILURES:  # not a module but an object in one, or it can't be imported here
             return None
         file = spec.origin if spec else None
     return Path(file) if file and Path(file).is_file() else None

@@ -1,9 +1,9 @@
-"""Names of the data that models are trained on and that protocols test.
+"""Names of data: what models are trained on and what protocols test.
 
-Whether a model has seen what it is tested on is decided by names, so that every way to write one
-must lead to the same: "liberty", "UBC/Liberty" and "phototour/liberty" are one scene. Protocols
-bring the names of their data by an entry point in `harness.data_names`, a list of `Family`. What
-no protocol tests is named "other/NAME". Any other name is unknown, and tables say so.
+A model has seen test data if their names match. So all spellings of a name must give the same name:
+"liberty", "UBC/Liberty" and "phototour/liberty" are one scene. A package declares the names of its
+data by an entry point in `harness.data_names`, a list of `Family`. Data that no protocol tests are
+named "other/NAME". Any other name is unknown, and tables say so.
 """
 
 import logging
@@ -17,34 +17,34 @@ from harness import registry
 log = logging.getLogger(__name__)
 
 OTHER = "other/"
-ALIKE = 0.8  # by SequenceMatcher, from which a name is taken for a published one, misspelt
-HINTED = 0.6  # the same, from which a name is worth asking for
+ALIKE = 0.8  # least SequenceMatcher ratio at which a name counts as a misspelt published name
+HINTED = 0.6  # least ratio at which a message suggests a name
 
 
 @dataclass(frozen=True)
 class Family:
-    """Data whose names begin alike: "phototour" and all of "phototour/liberty" and others.
+    """Data sets with a common first name: "phototour" stands for "phototour/liberty" and others.
 
-    How a name is written does not matter: only its letters and digits are compared, without case.
+    Only letters and digits of names are compared, without case.
     """
 
     name: str
-    aliases: tuple[str, ...] = ()  # other names of the whole
-    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # -> other names of each
-    alone: bool = False  # whether the name of a part is enough: "liberty" is, "wall" is not
-    grows: bool = False  # whether a user's folder may be a part, called as the user likes
-    sets: tuple[str, ...] = ()  # whole sets made in its form, as "hpatches-mini"
+    aliases: tuple[str, ...] = ()  # other names of the family
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # part -> its other names
+    alone: bool = False  # whether a part's name is enough: "liberty" yes, "wall" no
+    grows: bool = False  # whether a user's folder, of any name, can be a part
+    sets: tuple[str, ...] = ()  # data sets in its file format, such as "hpatches-mini"
 
 
 @dataclass(frozen=True)
 class DataNames:
-    """The names that protocols know, and how each may be written."""
+    """The names of data that protocols know, with all spellings."""
 
-    families: Mapping[str, Family]  # by their names
-    written: Mapping[str, str]  # letters and digits of every way to write a name -> the name
+    families: Mapping[str, Family]  # by name
+    written: Mapping[str, str]  # letters and digits of each spelling -> the name
 
     def canonical(self, name: str) -> str | None:
-        """The one way to write a name, or None where nobody knows it.
+        """The canonical spelling of a name; None if the name is unknown.
 
         >>> names = of([Family("phototour", ("ubc",), {"liberty": ()}, alone=True, grows=True)])
         >>> names.canonical("UBC/Liberty"), names.canonical("Photo-Tour/castle")
@@ -58,77 +58,77 @@ class DataNames:
             return None if known is not None else OTHER + rest
         steps = name.split("/")
         for n in range(len(steps), 0, -1):
-            found = self.written.get(_letters("/".join(steps[:n])))
-            if found is not None:
+            whole = self.written.get(_letters("/".join(steps[:n])))
+            if whole is not None:
                 below = steps[n:]
-                if below and "/" not in found and not self._may_be_part(found, below[0]):
+                if below and "/" not in whole and not self._may_be_part(whole, below[0]):
                     return None
-                return "/".join([found, *below])
+                return "/".join([whole, *below])
         family, called = self._own_set(name)
         return name if family and not self._is_alike(family, called) else None
 
     def declared(self, name: str) -> str:
-        """The name of data that a program came across: the known one, or one of no protocol."""
+        """The name for data that a reader found: the canonical one, or "other/NAME"."""
         return self.canonical(name) or OTHER + name
 
     def meet(self, trained_on: Iterable[str], sources: Iterable[str]) -> bool:
-        """Whether training saw tested data: "hpatches" meets "hpatches/v_wall", and reverse."""
+        """Whether training and test data overlap; "hpatches" and "hpatches/v_wall" do."""
         ours, theirs = (
-            {one for name in some for one in self._compared(name)} for some in (trained_on, sources)
+            {key for name in data for key in self._compared(name)} for data in (trained_on, sources)
         )
         return any(
             a == b or a.startswith(f"{b}/") or b.startswith(f"{a}/") for a in ours for b in theirs
         )
 
     def unknown(self, trained_on: Iterable[str], sources: Iterable[str]) -> list[str]:
-        """Names of training data that neither a protocol knows, nor the tested data bear."""
+        """Names of training data that no protocol knows and the test data don't have either."""
         tested = [*sources]
-        firsts = {one.partition("/")[0] for name in tested for one in self._compared(name)}
-        own = firsts - self.families.keys()
+        firsts = {key.partition("/")[0] for name in tested for key in self._compared(name)}
+        families = firsts - self.families.keys()
         return sorted(
             name
             for name in trained_on
             if self.canonical(name) is None
-            and name.casefold().partition("/")[0] not in own
+            and name.casefold().partition("/")[0] not in families
             and not self.meet([name], tested)
         )
 
     def hint(self, name: str) -> str:
-        """What to do about an unknown name."""
-        own = name[len(OTHER) :] if name.casefold().startswith(OTHER) else name
-        last = _letters(own.rpartition("/")[2])
+        """Advice for an unknown name, as the end of a message."""
+        bare = name[len(OTHER) :] if name.casefold().startswith(OTHER) else name
+        last = _letters(bare.rpartition("/")[2])
         close = [
             f"{family.name}/{part}"
             for family in self.families.values()
             for part in family.parts
             if last == _letters(part)
         ] or [
-            self.written[one]
-            for one in get_close_matches(_letters(own), self.written, n=1, cutoff=HINTED)
+            self.written[spelling]
+            for spelling in get_close_matches(_letters(bare), self.written, n=1, cutoff=HINTED)
             or get_close_matches(last, self.written, n=1, cutoff=HINTED)
         ]
         meant = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
-        return f"{meant}Data that no protocol tests are named {OTHER + (own or 'NAME')!r}"
+        return f"{meant}Data that no protocol tests are named {OTHER + (bare or 'NAME')!r}"
 
     def _may_be_part(self, whole: str, part: str) -> bool:
-        """Whether a user's folder may be called so: it is not a published part, misspelt."""
+        """Whether a user's folder may have this name: not if it looks like a published part."""
         if whole not in self.families:
-            return True  # below a set that was made here: its parts may be called anything
+            return True  # a set made here: its parts may have any name
         return self.families[whole].grows and not self._is_alike(whole, part)
 
     def _is_alike(self, family: str, called: str) -> bool:
-        """Whether a name may stand for a published part of a family."""
+        """Whether a name looks like that of a published part of a family."""
         letters = _letters(called)
         parts = self.families[family].parts
-        published = {_letters(one) for part, others in parts.items() for one in (part, *others)}
+        published = {_letters(word) for part, others in parts.items() for word in (part, *others)}
         return (
             letters == ""
-            or any(one in letters for one in published)
+            or any(word in letters for word in published)
             or bool(get_close_matches(letters, published, n=1, cutoff=ALIKE))
         )
 
     def _own_set(self, name: str) -> tuple[str, str]:
-        """The family of a part of a set "family-NAME", as readers name a user's, and NAME."""
+        """Family and NAME of a user's set, which readers name "family-NAME"; else empty strings."""
         whole, slash, _ = name.partition("/")
         for family in self.families if slash else ():
             if whole.casefold().startswith(f"{family}-"):
@@ -136,32 +136,32 @@ class DataNames:
         return "", ""
 
     def _compared(self, name: str) -> set[str]:
-        """The name as it is compared; of a user's set also that of the part it may be a copy of."""
-        found = {(self.canonical(name) or name).casefold().removeprefix(OTHER)}
+        """The names to compare: its own, and that of the published part it may be a copy of."""
+        names = {(self.canonical(name) or name).casefold().removeprefix(OTHER)}
         family, _ = self._own_set(name)
         if family and (copied := self.written.get(_letters(family + name.partition("/")[2]))):
-            found.add(copied)
-        return found
+            names.add(copied)
+        return names
 
 
 def of(families: Iterable[Family]) -> DataNames:
-    """The names of some families, and every way to write each."""
+    """The names of these families, with all spellings."""
     written: dict[str, str] = {}
     by_name = {family.name: family for family in families}
     for family in by_name.values():
         wholes = (family.name, *family.aliases)
         for part, others in family.parts.items():
-            for one in (part, *others):
+            for word in (part, *others):
                 for whole in (*wholes, *([""] if family.alone else [])):
-                    written[_letters(whole + one)] = f"{family.name}/{part}"
+                    written[_letters(whole + word)] = f"{family.name}/{part}"
         written |= {_letters(name): name for name in family.sets}
-    for family in by_name.values():  # last: the name of a whole is never that of a part
+    for family in by_name.values():  # last, since a family's name takes precedence over a part's
         written |= {_letters(whole): family.name for whole in (family.name, *family.aliases)}
     return DataNames(by_name, written)
 
 
 def known() -> DataNames:
-    """The names that installed packages bring; a broken package is told of and left out."""
+    """The names that installed packages declare; a broken package is logged and left out."""
     families: list[Family] = []
     for name in registry.names("data_names"):
         try:
@@ -169,7 +169,7 @@ def known() -> DataNames:
         except (ImportError, LookupError) as error:
             log.warning("%s", error)
             continue
-        if isinstance(brought, (list, tuple)) and all(isinstance(one, Family) for one in brought):
+        if isinstance(brought, (list, tuple)) and all(isinstance(item, Family) for item in brought):
             families += brought
         else:
             origin = registry.source("data_names", name)

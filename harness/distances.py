@@ -1,11 +1,11 @@
-"""Distances between descriptor rows. Smaller is always more alike.
+"""Distances between vectors. A smaller distance always means more alike.
 
-L2 is kept squared: the order is the same, and rounding a square root would tie distances that
-differ. `Distance.unsquared` gives the distance itself where a ratio or a threshold needs it.
+L2 distances stay squared: the order is the same, and rounding a square root would make different
+distances equal. `Distance.unsquared` returns the true distance, for ratios and thresholds.
 
-Only `paired` decides an order: it measures two rows alone, in float64, so that equal rows tie
-wherever they stand. All with all is a matrix product, fast but rounded. It finds the few pairs that
-are near to a decision, and `paired` measures those.
+Only `paired` decides an order. It measures each pair of rows alone, in float64, so that equal rows
+tie wherever they stand. All rows against all rows is a matrix product, which is fast but rounded.
+It selects the few pairs that rounding could reorder, and `paired` measures these.
 """
 
 import math
@@ -19,72 +19,73 @@ from jaxtyping import Float, Float32, Float64, Int, Shaped
 from harness.errors import InputError
 
 Vectors = Shaped[np.ndarray, "_ dim"]
-"""One descriptor a row: float32 numbers, or bits packed into uint8, as its distance takes them."""
+"""One vector a row: float32 numbers, or bits packed into uint8, as the distance requires."""
 
 Rows = Int[np.ndarray, " m"]
-"""Indices of vectors, or of patches in data-set order."""
+"""Row numbers of vectors, or of patches in the order of the data set."""
 
 ManyRows = Int[np.ndarray, "*sets m"]
 Distances = Float64[np.ndarray, "*sets m"]
 Crossed = Float32[np.ndarray, "n m"]
 
-GATHERED = 512  # rows compared at a time: three such gathers of 128 numbers stay in the cache
-CROSSED = 1 << 20  # entries of an all-with-all matrix held at a time: 4 MiB stay in the cache
-BLUR = 1e-6  # error of `cross` before it is rounded to float32, of `rounding`
+GATHERED = 512  # rows compared at a time: three arrays of 512 x 128 numbers fit in the CPU cache
+CROSSED = 1 << 20  # entries of a distance matrix computed at a time: 4 MiB fit in the CPU cache
+BLUR = 1e-6  # error of `cross` before rounding to float32, as a fraction of `rounding`
 
 
 @dataclass(frozen=True)
 class Distance:
-    """A named distance in its three shapes: row with row, all with all, nearest of each."""
+    """A named distance: between pairs of rows, between all rows, and to the nearest row."""
 
     name: str
     dtype: type[np.generic]  # of the vectors
-    paired: Callable[[Vectors, Rows, ManyRows], Distances]  # rows a[i] with b[..., i]; exact
-    # Every row with every row, in the order of `paired`: right to the last digit of float32 or two.
+    paired: Callable[[Vectors, Rows, ManyRows], Distances]  # between rows a[i] and b[..., i]; exact
+    # Every row of a with every row of b, in the order of `paired`, but for the last one or two
+    # digits of float32.
     cross: Callable[[Vectors, Vectors], Crossed]
-    propose: Callable[[Vectors], "Proposal"]  # of b: a faster `cross` with b, less exact
-    # Bound on the error of a difference of two proposals; that of `cross` is far smaller.
+    propose: Callable[[Vectors], "Proposal"]  # takes b; returns a faster, less exact `cross` with b
+    # Bound on the error of a difference of two proposals; the error of `cross` is far smaller.
     rounding: Callable[[Vectors], float]
-    unsquared: Callable[[np.ndarray], np.ndarray]  # from `paired` to the distance named
-    crossed: Callable[[np.ndarray], np.ndarray]  # from `paired` to what `cross` approximates
+    unsquared: Callable[[np.ndarray], np.ndarray]  # from `paired` to the true distance
+    crossed: Callable[[np.ndarray], np.ndarray]  # from `paired` to the scale of `cross`
 
     def columns(self, dim: int) -> int:
-        """Columns that vectors of `dim` numbers take, or of `dim` bits where bits are packed."""
+        """Number of columns of vectors of `dim` numbers; of `dim` bits if bits are packed."""
         return -(-dim // 8) if self.dtype is np.uint8 else dim
 
     def nearest(self, a: Vectors, b: Vectors) -> "Nearest":
-        """Rows of b nearest to each row of a, exactly: every one of several that tie.
+        """The exact nearest rows of b for each row of a, all of them if several tie.
 
-        The fast product only proposes; pairs within its rounding of the least are measured.
+        The fast product proposes; pairs within its rounding error of the smallest are measured.
 
         Raises:
             InputError: if b has no rows.
         """
         if not len(b):
-            raise InputError("no rows to search: the nearest is undefined")
+            raise InputError("no rows to search: the nearest row is undefined")
         both = np.concatenate([a, b])
         reach = self.rounding(both)
         propose = self.propose(b)
-        found = [
+        parts = [
             _nearest(self.paired, propose, both, rows, len(a), reach)
             for rows in chunks(len(a), len(b))
         ]
         return Nearest(
-            np.concatenate([part.distance for part in found] or [np.empty(0)]),
-            np.concatenate([part.row for part in found] or [np.empty(0, np.intp)]),
-            np.concatenate([part.column for part in found] or [np.empty(0, np.intp)]),
+            np.concatenate([part.distance for part in parts] or [np.empty(0)]),
+            np.concatenate([part.row for part in parts] or [np.empty(0, np.intp)]),
+            np.concatenate([part.column for part in parts] or [np.empty(0, np.intp)]),
         )
 
     def window(
         self, value: Float[np.ndarray, "*any"], both: Vectors
     ) -> tuple[Float32[np.ndarray, "*any"], Float32[np.ndarray, "*any"]]:
-        """Least and greatest entry of `cross` that may tie with a value, or with another entry.
+        """Smallest and largest entry of `cross` that may tie with a value.
 
-        An entry outside the window is on the right side of the value; one inside has to be
-        measured.
+        An entry outside this window is on the right side of the value. An entry inside it has to
+        be measured by `paired`.
 
         Args:
-            value: what `cross` approximates (see `crossed`), or entries of it.
+            value: distances in the form of `crossed`, or entries of `cross`.
             both: all vectors that are compared.
         """
         reach = 2 * BLUR * self.rounding(both)
@@ -94,9 +95,10 @@ class Distance:
     def count_nearer(
         self, a: Vectors, b: Vectors, value: Float64[np.ndarray, "n k"]
     ) -> tuple[Int[np.ndarray, "n k"], Int[np.ndarray, "n k"]]:
-        """How many rows of b are nearer to row i of a than its values; how many are not farther.
+        """Number of rows of b nearer to row i of a than value[i, k], and number not farther.
 
-        Exact: values are what `paired` measures, and what ties with them in `cross` is measured.
+        The counts are exact: values come from `paired`, and it measures entries of `cross` that
+        may tie with a value.
         """
         both = np.concatenate([a, b])
         low, high = self.window(self.crossed(value), both)
@@ -109,14 +111,14 @@ class Distance:
             if self.rounding is _exact:
                 continue
             undecided = nearer[rows] < upto[rows]
-            some = np.flatnonzero(undecided.any(axis=1))
-            open_rows = some + rows.start
-            unsure = np.zeros((len(some), len(b)), bool)
-            for at, k in zip(*np.nonzero(undecided[some]), strict=True):
-                near, i = entries[some[at]], open_rows[at]
+            chunk_rows = np.flatnonzero(undecided.any(axis=1))
+            open_rows = chunk_rows + rows.start
+            unsure = np.zeros((len(chunk_rows), len(b)), bool)
+            for at, k in zip(*np.nonzero(undecided[chunk_rows]), strict=True):
+                near, i = entries[chunk_rows[at]], open_rows[at]
                 unsure[at] |= (low[i, k] <= near) & (near <= high[i, k])
             row, column = np.nonzero(unsure)
-            exact = entries[some].astype(np.float64)
+            exact = entries[chunk_rows].astype(np.float64)
             exact[row, column] = self.crossed(self.paired(both, open_rows[row], len(a) + column))
             exact.sort(axis=1)
             wanted = self.crossed(value[open_rows])
@@ -127,15 +129,15 @@ class Distance:
 
 @dataclass(frozen=True)
 class Nearest:
-    """The nearest rows of b for each row of a; a row that ties appears once for each."""
+    """The nearest rows of b for each row of a; a row of a with ties appears once for each."""
 
-    distance: Float64[np.ndarray, " n"]  # from row i of a to its nearest
+    distance: Float64[np.ndarray, " n"]  # from row i of a to its nearest row
     row: Int[np.ndarray, " ties"]  # of a, ascending
     column: Int[np.ndarray, " ties"]  # of b, ascending within one row
 
 
 Proposal = Callable[[Vectors], Crossed]
-"""Rows a -> all with all, computed in float32."""
+"""Takes rows a; returns their distances to all rows of b, computed in float32."""
 
 
 def _nearest(
@@ -146,7 +148,7 @@ def _nearest(
     n: int,
     reach: float,
 ) -> Nearest:
-    """For some rows of the first n of `both`, the nearest among the others."""
+    """The nearest rows of b for these rows of a; `both` holds the n rows of a, then those of b."""
     proposed = propose(both[rows])
     row = np.arange(len(proposed))
     column = proposed.argmin(axis=1)
@@ -175,9 +177,9 @@ def count_below(
     value: Float[np.ndarray, "rows m"],
     side: Literal["left", "right"],
 ) -> Int[np.ndarray, "rows m"]:
-    """How many of its row are below each value ("left"), or not above it ("right").
+    """Number of entries of the row that are below each value ("left"), or not above it ("right").
 
-    `np.searchsorted` for many rows at once.
+    It is `np.searchsorted` for many rows at once.
     """
     n = ascending.shape[1]
     row = np.arange(len(ascending))[:, None]
@@ -193,7 +195,7 @@ def count_below(
 
 
 def chunks(n: int, m: int) -> Iterator[slice]:
-    """Rows of n to compare with m others at a time: CROSSED entries, or one row."""
+    """Slices of n rows to compare with m others at a time: CROSSED entries, or one row, each."""
     step = max(1, CROSSED // max(m, 1))
     return (slice(i, min(i + step, n)) for i in range(0, n, step))
 
@@ -207,7 +209,7 @@ def _l2_paired(vectors: Vectors, a: Rows, b: ManyRows) -> Distances:
     for i in range(0, len(a), GATHERED):
         rows = slice(i, min(i + GATHERED, len(a)))
         n = rows.stop - rows.start
-        # "clip" gathers straight into `out`, without a second buffer; rows are known to exist.
+        # mode="clip" writes straight into `out`, without a second buffer; all rows exist.
         np.take(vectors, a[rows], axis=0, out=left[:n], mode="clip")
         for others, distance in zip(sets, out.reshape(sets.shape), strict=True):
             np.take(vectors, others[rows], axis=0, out=right[:n], mode="clip")
@@ -218,11 +220,11 @@ def _l2_paired(vectors: Vectors, a: Rows, b: ManyRows) -> Distances:
 
 
 def _l2_cross(a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"]) -> Crossed:
-    # Rounding of float64 hardly shows in float32, except next to zero: there it is taken off.
+    # Float64 rounding is too small for float32 to show, except near zero: `less` removes it there.
     a, b = a.astype(np.float64), b.astype(np.float64)
     squares, others = _squared_norm(a), _squared_norm(b)
-    # |a|^2 - 2ab + |b|^2 as one product of longer rows: no second pass over n x m.
-    less = 1 - 1e-13  # of |a|^2 + |b|^2
+    # |a|^2 - 2ab + |b|^2 as one product of longer rows saves a second pass over n x m.
+    less = 1 - 1e-13  # factor of |a|^2 + |b|^2
     left = np.concatenate([-2 * a, np.ones_like(squares), less * squares], axis=1)
     right = np.concatenate([b, less * others, np.ones_like(others)], axis=1)
     out = np.empty((len(a), len(b)), np.float32)
@@ -246,7 +248,7 @@ def _squared_norm(a: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n 1"]:
 
 
 def _l2_rounding(vectors: Float[np.ndarray, "n d"]) -> float:
-    """Worst case of two float32 sums of d + 2 products, which are 4 such norms at most together."""
+    """Worst error of two float32 sums of d + 2 products, together at most 4 largest norms."""
     largest = float(_squared_norm(vectors).max(initial=0))
     return 5 * (vectors.shape[1] + 2) * float(np.finfo(np.float32).eps) * largest
 
@@ -265,7 +267,7 @@ def _hamming_cross(a: Vectors, b: Vectors) -> Crossed:
 
 
 def _hamming_propose(b: Vectors) -> Proposal:
-    # Bits as -1 and 1: their product counts agreements minus differences, exact below 2^24 bits.
+    # With bits as -1 and 1, a product is equal bits minus different bits; exact below 2^24 bits.
     right = _signs(b).T
 
     def propose(a: Vectors) -> Crossed:
@@ -282,7 +284,7 @@ def _signs(bits: Vectors) -> Float32[np.ndarray, "n bits"]:
 
 
 def _angle_paired(vectors: Vectors, a: Rows, b: ManyRows) -> Distances:
-    # From the chord: arccos of a rounded inner product loses small angles.
+    # Computed from the chord, since arccos of a rounded inner product loses small angles.
     return 2 * np.arcsin(np.clip(np.sqrt(_l2_paired(vectors, a, b)) / 2, 0, 1))
 
 

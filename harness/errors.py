@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 # Errors of Python itself: of the system, or of a fault in our code.
 BUILT_IN = (ValueError, TypeError, LookupError, ImportError, OSError, RuntimeError, ArithmeticError)
-FAILURES = (Exception, SystemExit)  # a plug-in may fail in any way, and a script may exit
+FAILURES = (Exception, SystemExit)  # a plug-in may raise anything, and a script may call sys.exit
 
 
 class HarnessError(Exception):
@@ -19,7 +19,7 @@ class HarnessError(Exception):
 
 
 class InputError(HarnessError, ValueError):
-    """A file, an option or a number cannot be used as it is."""
+    """A file, an option or a number is not valid."""
 
 
 class InputTypeError(HarnessError, TypeError):
@@ -35,11 +35,11 @@ class FileMissingError(HarnessError, FileNotFoundError):
 
 
 class FileInTheWayError(HarnessError, FileExistsError):
-    """A file or folder stands where a new one should be made."""
+    """A file or folder already exists where a new one should be made."""
 
 
 class SystemRefusedError(HarnessError, OSError):
-    """The operating system or the network refused: no permission, no space, no connection."""
+    """The operating system or the network failed: no permission, no space, no connection."""
 
 
 class ComputeError(HarnessError, RuntimeError):
@@ -51,17 +51,17 @@ class ImportFailedError(HarnessError, ImportError):
 
 
 class OutOfMemory(HarnessError, MemoryError):
-    """A step of the work needs more memory than there is; the message says what to do."""
+    """A step needs more memory than the machine has; the message says what to do."""
 
-    def __init__(self, what: str, error: MemoryError) -> None:
-        """Name the step, what the process held, and the request that failed.
+    def __init__(self, step: str, error: MemoryError) -> None:
+        """Write the message from the step, the process's memory and the failed request.
 
         Args:
-            what: the step.
-            error: what NumPy or Python raised; the request in it may be a small last one.
+            step: its name.
+            error: from NumPy or Python; the failed request may be small, after many others.
         """
         super().__init__(
-            f"{what} needs more memory than there is: this process {_held()}, and failed to get"
+            f"{step} needs more memory than there is: this process {_held()}, and failed to get"
             f" more ({str(error) or 'no size given'}). Close other programs, take a machine with"
             " more memory, or ask for less at a time: a smaller --batch-size, a part of the data by"
             " --split, fewer models"
@@ -72,14 +72,14 @@ def _held() -> str:
     try:
         resource = importlib.import_module("resource")
     except ImportError:  # Windows
-        return "held all it could get"
+        return "held all memory that it could get"
     unit = 1 if sys.platform == "darwin" else 1024  # bytes; man getrusage
-    most = unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return f"held up to {most / 1e9:.1f} GB"
+    peak = unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return f"held up to {peak / 1e9:.1f} GB"
 
 
 def one_line(error: object) -> str:
-    r"""The message of a library's error in one line, to stand in a message of ours.
+    r"""The message of a library's error on one line, as part of our own message.
 
     >>> one_line(RuntimeError("Error tokenizing data.\n\tExpected 6 fields\n"))
     'Error tokenizing data. Expected 6 fields'
@@ -88,23 +88,26 @@ def one_line(error: object) -> str:
 
 
 @contextmanager
-def naming(what: str) -> Iterator[None]:
-    """Make errors of libraries that do not name a user's input name it.
+def naming(work: str) -> Iterator[None]:
+    """Add the user's input to errors of libraries that do not name it.
+
+    Args:
+        work: the work and its input, such as a file.
 
     Raises:
         OutOfMemory: in place of a MemoryError.
-        ComputeError: in place of an error that Python has no name for, as cv2.error.
+        ComputeError: in place of an exception that is not built in, such as cv2.error.
     """
     try:
         yield
     except OutOfMemory:
         raise
     except MemoryError as error:
-        raise OutOfMemory(what, error) from error
+        raise OutOfMemory(work, error) from error
     except (HarnessError, *BUILT_IN):
         raise
     except FAILURES as error:
-        kind = type(error)  # with its module: both of the above are called "error"
+        kind = type(error)  # with its module: the class of OpenCV is just called "error"
         raise ComputeError(
-            f"{what} fails: {kind.__module__}.{kind.__name__}: {one_line(error)}"
+            f"{work} fails: {kind.__module__}.{kind.__name__}: {one_line(error)}"
         ) from error

@@ -1,7 +1,8 @@
-"""Shows names as text and nothing else, in Markdown, CSV files and terminals.
+"""Escapes names for Markdown, CSV files and terminals, so that they are shown as plain text.
 
-Names of models, data, scenes and files are data of others: "a|b" is no border of a table, "*x*" no
-emphasis, "=1+1" no formula, and an escape character moves no cursor. JSON needs none of this.
+Names of models, data, scenes and files come from other people. So "a|b" must not end a table cell,
+"*x*" must not become emphasis, "=1+1" no formula, and an escape character must not move the cursor.
+JSON needs no escaping.
 """
 
 import re
@@ -10,16 +11,16 @@ import unicodedata
 # Control, format (bidi overrides, zero width), surrogate, line and paragraph separator.
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 _MARKDOWN = re.compile(
-    r"[\\`*\[\]<>|~#$]"  # special wherever they stand
-    r"|&(?=#?\w+;)"  # begins an entity
+    r"[\\`*\[\]<>|~#$]"  # special everywhere
+    r"|&(?=#?\w+;)"  # beginning of an entity
     r"|(?<![^\W_])_+|_+(?![^\W_])"  # emphasis, unless between letters
-    r"|(?<=[A-Za-z]):(?=//)|(?<=[Ww]{3})\."  # an address, which would become a link
+    r"|(?<=[A-Za-z]):(?=//)|(?<=[Ww]{3})\."  # web addresses, which would become links
 )
-_FORMULA = "=+-@"  # what begins one in spreadsheets, in full width, too
+_FORMULA = "=+-@"  # first characters of a formula in spreadsheets, also in full width
 
 
 def visible(text: str) -> str:
-    r"""One line of text in which nothing is hidden: control characters are spelt out.
+    r"""The text on one line, with control and invisible characters spelt out.
 
     >>> print(visible("a\x1b[31m\nb\u202e"))
     a\x1b[31m\nb\u202e
@@ -28,16 +29,16 @@ def visible(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    r"""Text for a table cell, a heading or a sentence of Markdown; shown as it is.
+    r"""The text escaped for a table cell, a heading or a sentence of Markdown.
 
     >>> print(markdown("a|b *x* <img> l2net+ m50_0 _y_"))
     a\|b \*x\* \<img\> l2net+ m50_0 \_y\_
     """
-    return _MARKDOWN.sub(lambda found: "".join(f"\\{sign}" for sign in found[0]), visible(text))
+    return _MARKDOWN.sub(lambda match: "".join(f"\\{sign}" for sign in match[0]), visible(text))
 
 
 def csv_cell(text: str) -> str:
-    """Text for a cell of a CSV file: no spreadsheet takes it for a formula. Not for numbers.
+    """The text escaped for a CSV cell, so that it is never a formula. Not for numbers.
 
     >>> csv_cell("=1+1"), csv_cell("l2net+"), csv_cell(" -x")
     ("'=1+1", 'l2net+', "' -x")
@@ -48,7 +49,7 @@ def csv_cell(text: str) -> str:
 
 
 def say(line: object) -> None:
-    """Print a line on stdout, in which names may stand."""
+    """Print a line on stdout, with `visible`, since it may contain names."""
     print(visible(str(line)))
 
 

@@ -1,9 +1,9 @@
-"""Metrics of a ranking: pure functions, one definition each, never decided by row order.
+"""Metrics of a ranking: pure functions with one definition each, independent of row order.
 
-`rank` sorts once and groups equal distances; every metric reads the groups. Where the definition
-needs an order within a group (the trapezoid does), the value is the mean over all orders, in closed
-form (McSherry & Najork 2008, for the step sum). So a constant distance scores what random distances
-score on average.
+`rank` sorts once and groups equal distances; every metric reads the groups. Some definitions need
+an order within a group, such as the trapezoid. Their value is then the mean over all orders, in
+closed form (McSherry & Najork 2008, for the step sum). So a constant distance scores the average of
+random distances.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from harness.errors import InputError
 from harness.types import Quantity
 
 LOWER_IS_BETTER = frozenset({"fpr95"})
-"""Metric names, as the last part of a score's name; every other metric is higher-is-better."""
+"""Metrics of which a lower value is better, by the last part of a score's name."""
 
 NO_QUANTITIES: Mapping[str, Quantity] = MappingProxyType({})
 
@@ -26,28 +26,28 @@ Ties = Literal["mean", "matches-first", "matches-last"]
 
 
 def lower_is_better(score: str, quantities: Mapping[str, Quantity] = NO_QUANTITIES) -> bool:
-    """Whether the smaller value of a score such as "liberty/fpr95" is the better one."""
+    """Whether a lower value of a score, such as "liberty/fpr95", is better."""
     name = score.rpartition("/")[2]
     return quantities[name].lower_is_better if name in quantities else name in LOWER_IS_BETTER
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Pairs from the nearest to the farthest, in groups of equal distance. Last axis: groups.
+    """Pairs sorted by distance, in groups of equal distance along the last axis.
 
-    Groups without a match may be left out, since `before` counts their pairs; a group with no
-    match and no pair is padding.
+    Groups without a match may be left out, since `before` counts their pairs. A group without any
+    pair is padding.
     """
 
-    hits: Float[np.ndarray, "*rankings groups"]  # matches in the group; a probability each
+    hits: Float[np.ndarray, "*rankings groups"]  # matches in the group, or their probabilities
     size: Float[np.ndarray, "*rankings groups"]  # pairs in the group, matches included
     before: Float[np.ndarray, "*rankings groups"]  # pairs strictly nearer than the group
-    matches: float | Float[np.ndarray, "*rankings"]  # all there are, also those not retrieved
-    pairs: float | Float[np.ndarray, "*rankings"]  # all there are
-    squared_hits: Float[np.ndarray, "*rankings groups"] | None = None  # sum of squared chances
+    matches: float | Float[np.ndarray, "*rankings"]  # all matches, also those not retrieved
+    pairs: float | Float[np.ndarray, "*rankings"]  # number of all pairs
+    squared_hits: Float[np.ndarray, "*rankings groups"] | None = None  # squared probabilities
 
     def with_ties(self, ties: Ties) -> "Ranking":
-        """The ranking in which matches come first, or last, among pairs of equal distance."""
+        """The ranking with matches first, or last, among pairs of equal distance."""
         if ties == "mean":
             return self
         others = self.size - self.hits if ties == "matches-last" else 0
@@ -55,7 +55,7 @@ class Ranking:
 
 
 def rank(match: Bool[np.ndarray, " n"], distance: Float[np.ndarray, " n"]) -> Ranking:
-    """Rank n pairs, of which `match` says whether they are matches, by distance.
+    """Rank n pairs by distance; `match` says which pairs are matches.
 
     Raises:
         InputError: if no pair is a match, or a distance is not finite.
@@ -64,7 +64,7 @@ def rank(match: Bool[np.ndarray, " n"], distance: Float[np.ndarray, " n"]) -> Ra
 
 
 def rank_apart(matched: Float[np.ndarray, " m"], unmatched: Float[np.ndarray, " k"]) -> Ranking:
-    """Rank the distances of m matches among those of k pairs that are none.
+    """Rank pairs from the distances of m matches and of k non-matches.
 
     Raises:
         InputError: if there is no match, or a distance is not finite.
@@ -72,7 +72,7 @@ def rank_apart(matched: Float[np.ndarray, " m"], unmatched: Float[np.ndarray, " 
     if not matched.size:
         raise InputError(f"no match among {unmatched.size} pairs: the metric is undefined")
     matched, unmatched = np.sort(matched), np.sort(unmatched)
-    for distance in (matched, unmatched):  # sorted: what is not finite stands at an end
+    for distance in (matched, unmatched):  # sorted: a value that is not finite is at an end
         if distance.size and not (np.isfinite(distance[0]) and np.isfinite(distance[-1])):
             bad = np.count_nonzero(~np.isfinite(distance))
             raise InputError(f"{bad} of {distance.size} distances are not finite")
@@ -81,7 +81,7 @@ def rank_apart(matched: Float[np.ndarray, " m"], unmatched: Float[np.ndarray, " 
     hits = np.diff(first, append=matched.size).astype(float)
     nearer = np.searchsorted(unmatched, value, side="left")
     tied = np.zeros_like(nearer)
-    if unmatched.size:  # few groups hold a pair that is no match: look only there for its end
+    if unmatched.size:  # few groups contain a non-match: only there search for the end of the tie
         at = np.flatnonzero(unmatched[np.minimum(nearer, unmatched.size - 1)] == value)
         at = at[nearer[at] < unmatched.size]
         tied[at] = np.searchsorted(unmatched, value[at], side="right") - nearer[at]
@@ -92,10 +92,15 @@ def rank_apart(matched: Float[np.ndarray, " m"], unmatched: Float[np.ndarray, " 
 def rank_uncertain(
     chance: Float[np.ndarray, " n"], distance: Float[np.ndarray, " n"], matches: int
 ) -> Ranking:
-    """Rank n pairs, each a match with a chance of its own, out of `matches` there are to find.
+    """Rank n pairs by distance; pair i is a match with probability chance[i].
+
+    Args:
+        chance: the probabilities.
+        distance: the distances.
+        matches: number of all matches, also those that are not among the n pairs.
 
     Raises:
-        InputError: if there is nothing to find, or a distance is not finite.
+        InputError: if `matches` is 0, or a distance is not finite.
     """
     if not matches > 0:
         raise InputError(f"no match among {distance.size} pairs: the metric is undefined")
@@ -117,15 +122,15 @@ def rank_counted(
     nearer: Int[np.ndarray, "rankings m"],
     tied: Int[np.ndarray, "rankings m"],
 ) -> Ranking:
-    """Many rankings at once, of m matches each, from counts of the other pairs.
+    """Many rankings of m matches each, from counts of their non-matches.
 
     Args:
         matched: distances of the matches, ascending in each ranking.
-        nearer: other pairs strictly nearer than this match.
-        tied: other pairs at the distance of this match.
+        nearer: number of non-matches strictly nearer than each match.
+        tied: number of non-matches at the distance of each match.
     """
     equal = matched[:, :, None] == matched[:, None, :]
-    first = np.argmax(equal, axis=2) == np.arange(matched.shape[1])  # one group for equal ones
+    first = np.argmax(equal, axis=2) == np.arange(matched.shape[1])  # equal distances are one group
     hits = np.where(first, equal.sum(axis=2), 0).astype(float)
     place = np.argmax(equal, axis=2)
     size = np.where(first, hits + tied, 0)
@@ -137,28 +142,27 @@ def rank_counted(
 def average_precision(ranking: Ranking) -> Float[np.ndarray, "*rankings"] | float:
     """Area under the precision-recall steps, not interpolated; ties share one threshold.
 
-    In [0, 1]; a constant distance scores the share of matches. It is what `average_precision_score`
-    of scikit-learn computes; it is neither the trapezoid of HPatches nor the mean over tie orders.
+    In [0, 1]; a constant distance scores the share of matches. It equals scikit-learn's
+    `average_precision_score`. It is neither the trapezoid of HPatches nor the mean over tie orders.
 
     Example:
         >>> ranking = rank(np.array([True, False, True]), np.array([0.1, 0.2, 0.3]))
         >>> round(float(average_precision(ranking)), 4)
         0.8333
     """
-    found = np.cumsum(ranking.hits, axis=-1)
-    precision = found / np.maximum(ranking.before + ranking.size, 1)
+    accepted = np.cumsum(ranking.hits, axis=-1)
+    precision = accepted / np.maximum(ranking.before + ranking.size, 1)
     return (ranking.hits * precision).sum(axis=-1) / ranking.matches
 
 
 def step_average_precision(ranking: Ranking) -> Float[np.ndarray, "*rankings"] | float:
     """Area under the precision-recall steps, not interpolated: the mean over all orders of ties.
 
-    In [0, 1]. Without ties it is what `average_precision` is; with ties that gives a group of them
-    one threshold, and so a constant distance less than random ones score where matches are few.
+    In [0, 1]. Without ties it equals `average_precision`. That gives a group of ties one threshold,
+    and so, if matches are few, a constant distance scores less than random ones; here it does not.
 
     Raises:
-        InputError: if matches are certain only to a chance (`squared_hits`): the order of such ties
-            is not followed here.
+        InputError: if matches have probabilities (`squared_hits`), which this sum does not support.
 
     Example:
         >>> ranking = rank(np.array([True, False, True]), np.array([0.1, 0.2, 0.3]))
@@ -170,26 +174,26 @@ def step_average_precision(ranking: Ranking) -> Float[np.ndarray, "*rankings"] |
     """
     if ranking.squared_hits is not None:
         raise InputError(
-            "the ranking has hits by chance (squared_hits); the step sum is of whole matches only"
+            "the ranking has uncertain matches (squared_hits); the step sum needs certain matches"
         )
     hits, size, before = ranking.hits, ranking.size, ranking.before
-    found = np.cumsum(hits, axis=-1) - hits
+    earlier = np.cumsum(hits, axis=-1) - hits
     last = int((before + size).max(initial=0))
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, last + 1))])
-    # A match stands at place i = 1..size of its group equally often, and before it stand
-    # (hits - 1) (i - 1) / (size - 1) others of the group on average.
+    # A match is equally often at each place i = 1..size of its group. On average,
+    # (hits - 1) (i - 1) / (size - 1) other matches of the group stand before it.
     inverse = harmonic[(before + size).astype(np.intp)] - harmonic[before.astype(np.intp)]
     weighted = size - (before + 1) * inverse  # sum of (i - 1) / (before + i)
     others = np.maximum(hits - 1, 0) / np.maximum(size - 1, 1)
-    gain = hits * ((found + 1) * inverse + others * weighted) / np.maximum(size, 1)
+    gain = hits * ((earlier + 1) * inverse + others * weighted) / np.maximum(size, 1)
     return gain.sum(axis=-1) / ranking.matches
 
 
 def trapezoid_average_precision(ranking: Ranking) -> Float[np.ndarray, "*rankings"] | float:
-    """Area under the precision-recall trapezoids, a point after every pair, from (0, 1) on.
+    """Area under the precision-recall trapezoids, with a point after every pair, from (0, 1) on.
 
-    The mean over all orders of pairs of equal distance. In [0, 1]. HPatches' "ap" (official Python
-    code), VLFeat's `auc`; within about 1e-3 of the step sum.
+    The mean over all orders of pairs of equal distance. In [0, 1]. It is the "ap" of HPatches
+    (official Python code) and the `auc` of VLFeat, within about 1e-3 of the step sum.
 
     Example:
         >>> ranking = rank(np.array([True, False, True]), np.array([0.1, 0.2, 0.3]))
@@ -198,9 +202,9 @@ def trapezoid_average_precision(ranking: Ranking) -> Float[np.ndarray, "*ranking
     """
     hits, size, before = ranking.hits, ranking.size, ranking.before
     squared = hits if ranking.squared_hits is None else ranking.squared_hits
-    found = np.cumsum(hits, axis=-1) - hits
-    # A pair stands at place i = 1..size of its group equally often; another match of the group
-    # stands before it with the same chance at each place. Sums over i are harmonic numbers:
+    earlier = np.cumsum(hits, axis=-1) - hits
+    # A pair is equally often at each place i = 1..size of its group, and another match of the group
+    # is equally often at each other place. Sums over i are harmonic numbers:
     #   ahead = sum 1/(before + i - 1)    ahead_weighted = sum (i - 1)/(before + i - 1)
     #   upto  = sum 1/(before + i)        upto_weighted  = sum (i - 1)/(before + i)
     last = int((before + size).max(initial=0))
@@ -210,16 +214,16 @@ def trapezoid_average_precision(ranking: Ranking) -> Float[np.ndarray, "*ranking
     upto = harmonic[end] - harmonic[at]
     upto_weighted = size - (before + 1) * upto
     ahead = harmonic[np.maximum(end - 1, 0)] - harmonic[np.maximum(at - 1, 0)]
-    start = (before == 0) & (size > 0)  # the first point of all is (0, 1): precision 1, not 0/0
+    start = (before == 0) & (size > 0)  # the curve begins at (0, 1): precision 1, not 0/0
     ahead_weighted = np.where(start, size - 1, size - before * ahead)
     both = np.where(size > 1, np.square(hits) - squared, 0) / np.maximum(size - 1, 1)
-    gain = np.where(start, hits, hits * found * ahead) + both * ahead_weighted
-    gain += hits * (found + 1) * upto + both * upto_weighted
+    gain = np.where(start, hits, hits * earlier * ahead) + both * ahead_weighted
+    gain += hits * (earlier + 1) * upto + both * upto_weighted
     return (gain / (2 * np.maximum(size, 1))).sum(axis=-1) / ranking.matches
 
 
 def roc_auc(ranking: Ranking) -> Float[np.ndarray, "*rankings"] | float:
-    """Chance that a match is nearer than a pair that is none; a tie counts half.
+    """Probability that a match is nearer than a non-match; a tie counts half.
 
     In [0, 1]; a constant distance scores 1/2.
 
@@ -231,18 +235,18 @@ def roc_auc(ranking: Ranking) -> Float[np.ndarray, "*rankings"] | float:
         0.5
     """
     others = _others(ranking)
-    found = np.cumsum(ranking.hits, axis=-1) - ranking.hits
-    nearer = ranking.before - found + (ranking.size - ranking.hits) / 2
+    earlier = np.cumsum(ranking.hits, axis=-1) - ranking.hits
+    nearer = ranking.before - earlier + (ranking.size - ranking.hits) / 2
     return 1 - (ranking.hits * nearer).sum(axis=-1) / (ranking.matches * others)
 
 
 def roc_curve(
     ranking: Ranking,
 ) -> tuple[Float[np.ndarray, " corners"], Float[np.ndarray, " corners"]]:
-    """Shares of non-matches and of matches accepted, at every corner of the curve.
+    """Shares of accepted non-matches and of accepted matches at every corner of the curve.
 
-    From (0, 0) to (1, 1), one ranking. Ties are accepted together: there the curve runs slantwise,
-    so that the area under it is `roc_auc`.
+    The curve of one ranking, from (0, 0) to (1, 1). Ties are accepted together: the curve is
+    diagonal there, so that the area under it is `roc_auc`.
 
     Raises:
         InputError: if every pair is a match.
@@ -253,10 +257,10 @@ def roc_curve(
         [[0.0, 0.0, 0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.5, 0.5, 1.0, 1.0]]
     """
     others = _others(ranking)
-    found = np.cumsum(ranking.hits)
-    before, upto = found - ranking.hits, ranking.before + ranking.size
-    wrong = np.stack([ranking.before - before, upto - found], axis=1).ravel()
-    right = np.stack([before, found], axis=1).ravel()
+    accepted = np.cumsum(ranking.hits)
+    before, upto = accepted - ranking.hits, ranking.before + ranking.size
+    wrong = np.stack([ranking.before - before, upto - accepted], axis=1).ravel()
+    right = np.stack([before, accepted], axis=1).ravel()
     return (
         np.concatenate([[0.0], wrong, [others]]) / others,
         np.concatenate([[0.0], right, [ranking.matches]]) / ranking.matches,
@@ -266,9 +270,9 @@ def roc_curve(
 def precision_recall_curve(
     ranking: Ranking,
 ) -> tuple[Float[np.ndarray, " groups"], Float[np.ndarray, " groups"]]:
-    """Recall and precision at each threshold that accepts further matches, one ranking.
+    """Recall and precision of one ranking at each threshold that accepts further matches.
 
-    Ties are accepted together. The area under its steps is `average_precision`.
+    Ties are accepted together. The area under the steps is `average_precision`.
 
     Example:
         >>> ranking = rank(np.array([True, False, True, True]), np.array([0.1, 0.2, 0.3, 0.3]))
@@ -276,12 +280,12 @@ def precision_recall_curve(
         >>> precision.tolist()
         [1.0, 0.75]
     """
-    found = np.cumsum(ranking.hits)
-    return found / ranking.matches, found / np.maximum(ranking.before + ranking.size, 1)
+    accepted = np.cumsum(ranking.hits)
+    return accepted / ranking.matches, accepted / np.maximum(ranking.before + ranking.size, 1)
 
 
 def fpr_at_95(ranking: Ranking) -> float:
-    """Share of non-matches accepted by the least threshold that accepts 95 % of matches.
+    """Share of non-matches accepted by the smallest threshold that accepts 95 % of matches.
 
     In [0, 1]; a constant distance scores 1. Ties are accepted together.
 
@@ -293,9 +297,9 @@ def fpr_at_95(ranking: Ranking) -> float:
         0.5
     """
     others = _others(ranking)
-    found = np.cumsum(ranking.hits)
-    at = int(np.argmax(20 * found >= 19 * ranking.matches))  # integers: 0.95 n rounds either way
-    return float(((ranking.before + ranking.size)[at] - found[at]) / others)
+    accepted = np.cumsum(ranking.hits)
+    at = int(np.argmax(20 * accepted >= 19 * ranking.matches))  # exact; 0.95 n is rounded
+    return float(((ranking.before + ranking.size)[at] - accepted[at]) / others)
 
 
 def _others(ranking: Ranking) -> float:

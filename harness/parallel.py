@@ -1,4 +1,4 @@
-"""Work on every core, whatever their number: values and their order do not depend on it."""
+"""Calls functions on all cores; values and their order do not depend on the number of cores."""
 
 import os
 import signal
@@ -12,26 +12,26 @@ from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
-CORES = min(os.cpu_count() or 1, 16)  # each holds a chunk of distances: memory stays bounded
-ASKED = 2**14  # values at a time
-WATCHED = 0.5  # seconds until a process sees that its parent was killed
+CORES = min(os.cpu_count() or 1, 16)  # each core holds a chunk of distances, so 16 bound the memory
+ASKED = 2**14  # items given to the pool at a time
+WATCHED = 0.5  # seconds between two looks whether the parent process is alive
 
 A = TypeVar("A")
 B = TypeVar("B")
 
 
 def each(function: Callable[[A], B], items: Iterable[A]) -> list[B]:
-    """The function's values, in the order of the items: NumPy lets other threads run.
+    """The function's values, in the order of the items, from threads; NumPy releases the GIL.
 
-    BLAS keeps to the thread it is in. A pool keeps about a kilobyte of what it was asked for and
-    has not done, so that it is asked for millions of values bit by bit.
+    BLAS uses one thread for each call. A waiting item takes about a kilobyte in the pool, so the
+    pool gets ASKED items at a time.
     """
     asked = iter(items)
-    found: list[B] = []
+    values: list[B] = []
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(CORES) as pool:
-        while some := list(islice(asked, ASKED)):
-            found += pool.map(function, some)
-    return found
+        while batch := list(islice(asked, ASKED)):
+            values += pool.map(function, batch)
+    return values
 
 
 def each_apart(
@@ -41,40 +41,40 @@ def each_apart(
 ) -> list[B]:
     """Like `each`, in processes, for code that holds the GIL.
 
-    Function and items are sent to the processes, so none can be a closure. They import the main
-    script: one that comes here has to begin with `if __name__ == "__main__":`.
+    Function and items are pickled, so they can't be closures. The processes import the main script,
+    so its code has to be below `if __name__ == "__main__":`.
 
     Args:
-        function: is called in another process, unless there is one core or one item.
-        items: what it is called with.
-        progress: called with the number of values so far and that of all.
+        function: called in other processes; in this one if there is one core or one item.
+        items: its arguments.
+        progress: called with the number of values so far and the number of all.
     """
 
-    def told(values: Iterable[B]) -> list[B]:
-        found = []
+    def collect(values: Iterable[B]) -> list[B]:
+        collected = []
         for value in values:
-            found.append(value)
+            collected.append(value)
             if progress:
-                progress(len(found), len(items))
-        return found
+                progress(len(collected), len(items))
+        return collected
 
     workers = min(CORES, len(items))
     if workers < 2:
-        return told(map(function, items))
-    # Not forked: of a process with threads, a fork may hang.
+        return collect(map(function, items))
+    # Not "fork": the fork of a process with threads may hang.
     with ProcessPoolExecutor(workers, get_context("spawn"), _follow, (os.getpid(),)) as pool:
         try:
-            return told(pool.map(function, items))
-        except BaseException:  # an interrupt as well: only what has been begun is finished
+            return collect(pool.map(function, items))
+        except BaseException:  # also an interrupt: only calls that have begun are finished
             pool.shutdown(cancel_futures=True)
             raise
 
 
 def _follow(parent: int) -> None:
-    """End with the process that waits for this one, even if that is killed, and not before.
+    """End this process when its parent ends, even if the parent is killed, and not before.
 
-    Ctrl-C and the end of a terminal come to both: what becomes of the work is for the parent to
-    say. SIGTERM is what the pool itself ends a process by.
+    The terminal sends SIGINT and SIGHUP to both processes. This one ignores them, since the parent
+    decides how to stop. SIGTERM still works, since the pool uses it to end a process.
     """
     for name in ("SIGINT", "SIGHUP"):
         if hasattr(signal, name):
@@ -85,5 +85,5 @@ def _follow(parent: int) -> None:
             time.sleep(WATCHED)
         os._exit(1)
 
-    if os.name != "nt":  # where a process keeps the number of a parent that has ended
+    if os.name != "nt":  # on Windows, getppid does not change when the parent ends
         Thread(target=watch, daemon=True).start()

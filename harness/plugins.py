@@ -1,4 +1,4 @@
-"""What a user may name as a model, and how it becomes a Descriptor or a VectorFolder."""
+"""Makes a Descriptor or a VectorFolder from the text by which a user names a model."""
 
 import ast
 import hashlib
@@ -38,34 +38,34 @@ FORMS = "an installed name, file.py:name, a .onnx file or a folder of CSV files"
 
 
 def model(spec: str, *, device: str = "cpu") -> Descriptor | VectorFolder:
-    """The model that a text names: an installed name, file.py:name, a .onnx file or a CSV folder.
+    """The model that `spec` names: an installed name, file.py:name, a .onnx file or a CSV folder.
 
-    An installed name goes before a folder of the same name, which is then "./sift". "auto" is CUDA
-    where the model can use it and it works here; "cuda" is CUDA, or an error.
+    An installed name takes precedence over a folder of the same name; "./sift" names the folder.
+    Device "auto" is CUDA if the model supports it and it works here; "cuda" is CUDA or an error.
 
     Raises:
-        UnknownNameError: if it names nothing; says the nearest installed name.
-        ImportFailedError: if its module can't be imported; says whose.
-        ComputeError: if its maker fails, or can't compute on the device.
-        InputTypeError, InputError: if what it names is not a model, or not one that keeps the
-            contract.
+        UnknownNameError: if `spec` names nothing; gives the nearest installed name.
+        ImportFailedError: if the module can't be imported; names the module's package or file.
+        ComputeError: if the maker fails, or the model can't compute on the device.
+        InputTypeError, InputError: if the named object is not a model, or breaks the contract of
+            models.
         SystemRefusedError: if a file is missing or can't be read.
     """
     if device not in DEVICES:
         raise InputError(f"no device {device!r}; known: {', '.join(DEVICES)}")
-    found = _named(spec, device)
-    if device == "cuda" and "cuda" not in found.provider.lower():
-        raise ComputeError(f"{spec} can't compute on cuda: it computes on {found.provider}")
-    return found
+    made = _named(spec, device)
+    if device == "cuda" and "cuda" not in made.provider.lower():
+        raise ComputeError(f"{spec} can't compute on cuda: it computes on {made.provider}")
+    return made
 
 
 def cuda_works() -> bool:
-    """Whether PyTorch can compute on a CUDA device here, found out by doing it."""
+    """Whether PyTorch can compute on a CUDA device here; tries a small computation."""
     import torch
 
     try:
         return torch.cuda.is_available() and bool(torch.ones(1, device="cuda").sum() == 1)
-    except RuntimeError:  # a driver too old, a card too new
+    except RuntimeError:  # the driver is too old, or the GPU is too new for this PyTorch
         return False
 
 
@@ -78,7 +78,7 @@ def _named(spec: str, device: str) -> Descriptor | VectorFolder:
     if path.suffix == ".onnx":
         return onnx_file.open_model(path, device=device)
     if path.suffix == ".py":
-        raise UnknownNameError(f"{spec} names a file, but not what in it: {spec}:<name> is wanted")
+        raise UnknownNameError(f"{spec} names a file, but no object in it: {spec}:<name> is wanted")
     if spec and path.is_dir():
         return vector_folder.open_folder(path)
     nearest = registry.unknown("descriptors", spec, registry.names("descriptors"))
@@ -88,15 +88,13 @@ def _named(spec: str, device: str) -> Descriptor | VectorFolder:
 def _installed(name: str, device: str) -> Descriptor:
     maker = registry.load("descriptors", name)
     origin = f"descriptor {name!r} of {registry.source('descriptors', name)}"
-    if not (inspect.isfunction(maker) or inspect.isclass(maker)):  # else its module is not known
+    if not (inspect.isfunction(maker) or inspect.isclass(maker)):  # only these have a known module
         raise InputTypeError(
             f"{origin} is {maker!r:.60}; a function that makes a Descriptor is wanted"
         )
     made = _made(maker, device, origin)
     if made.name != name:
-        raise InputError(
-            f"{origin} calls itself {made.name!r}; entry point and Descriptor must bear one name"
-        )
+        raise InputError(f"{origin} calls itself {made.name!r}; both names must be the same")
     return replace(made, code=made.code or code_sha256(maker.__module__))
 
 
@@ -106,8 +104,8 @@ def _made(maker: Callable[..., Any], device: str, origin: str) -> Descriptor:
         if device == "auto" and cuda_works():
             try:
                 return _made(maker, "cuda", origin)
-            except RuntimeError as error:  # what works for PyTorch may not for ONNX Runtime
-                if isinstance(error.__cause__, NotHere):  # nor would it elsewhere
+            except RuntimeError as error:  # CUDA may work for PyTorch, but not for ONNX Runtime
+                if isinstance(error.__cause__, NotHere):  # the CPU needs these weights too
                     raise
                 log.warning("%s; it computes on the CPU instead", error)
         options["device"] = "cpu" if device == "auto" else device
@@ -123,20 +121,20 @@ def _made(maker: Callable[..., Any], device: str, origin: str) -> Descriptor:
 
 
 def _in_file(file: Path, name: str, device: str) -> Descriptor:
-    """A Descriptor, a maker, or a plain function from patches to vectors, in a file of the user."""
+    """The model in a user's file: a Descriptor, its maker, or a plain function."""
     source = file.read_bytes()
     module = _executed(file, source)
-    found = getattr(module, name, None)
-    if not (callable(found) or isinstance(found, Descriptor)):
-        own = [n for n, v in vars(module).items() if _is_own(v, module) and not n.startswith("_")]
-        raise UnknownNameError(f"{file}: {registry.unknown('descriptors', name, own)}")
+    value = getattr(module, name, None)
+    if not (callable(value) or isinstance(value, Descriptor)):
+        here = [n for n, v in vars(module).items() if _is_from(v, module) and not n.startswith("_")]
+        raise UnknownNameError(f"{file}: {registry.unknown('descriptors', name, here)}")
     origin = f"{file}:{name}"
-    if isinstance(found, Descriptor):
-        made = found
-    elif _takes_patches(found):
-        made = _plain(found, origin)
+    if isinstance(value, Descriptor):
+        made = value
+    elif _takes_patches(value):
+        made = _plain(value, origin)
     else:
-        made = _made(found, device, origin)
+        made = _made(value, device, origin)
     return replace(
         made,
         name=f"{file.stem}:{name}",
@@ -146,30 +144,30 @@ def _in_file(file: Path, name: str, device: str) -> Descriptor:
 
 
 def _executed(file: Path, source: bytes) -> ModuleType:
-    """The module of one file, run from the very bytes that were hashed: no .pyc, no sys.path."""
-    of_file_and_text = hashlib.sha256(bytes(file.resolve()) + source).hexdigest()
-    module = ModuleType(f"_harness_{of_file_and_text[:16]}")
+    """Run a file as a module, from exactly the bytes that were hashed: no .pyc, no sys.path."""
+    digest = hashlib.sha256(bytes(file.resolve()) + source).hexdigest()
+    module = ModuleType(f"_harness_{digest[:16]}")
     module.__file__ = str(file)
-    sys.modules[module.__name__] = module  # dataclasses look themselves up there
+    sys.modules[module.__name__] = module  # `dataclasses` looks up a class's module there
     try:
         exec(compile(source, str(file), "exec"), module.__dict__)
     except FAILURES as error:
         del sys.modules[module.__name__]
         raise ImportFailedError(
             f"{file} can't be imported: {type(error).__name__}: {error}"
-            " (it is read alone: what it imports must be installed)"
+            " (the file is read alone: modules that it imports must be installed)"
         ) from error
     return module
 
 
-def _is_own(value: object, module: ModuleType) -> bool:
+def _is_from(value: object, module: ModuleType) -> bool:
     return isinstance(value, Descriptor) or getattr(value, "__module__", "") == module.__name__
 
 
-def _takes_patches(found: Callable[..., Any]) -> bool:
+def _takes_patches(function: Callable[..., Any]) -> bool:
     try:
-        parameters = inspect.signature(found).parameters.values()
-    except (ValueError, TypeError):  # written in C, without a signature: no maker is
+        parameters = inspect.signature(function).parameters.values()
+    except (ValueError, TypeError):  # functions in C may have no signature; they are not makers
         return True
     return any(
         parameter.default is parameter.empty and parameter.name != "device"
@@ -179,7 +177,7 @@ def _takes_patches(found: Callable[..., Any]) -> bool:
 
 
 def _plain(describe: Callable[..., Any], origin: str) -> Descriptor:
-    """A function from patches to vectors, its distance and length known from two noisy patches."""
+    """The Descriptor of a plain function; two noise patches show its distance and dim."""
     patches = np.random.default_rng(0).integers(0, 256, (2, 65, 65), dtype=np.uint8)
     try:
         vectors = describe(patches)
@@ -204,7 +202,7 @@ def _plain(describe: Callable[..., Any], origin: str) -> Descriptor:
 
 
 def _libraries(source: bytes) -> set[str]:
-    """Distributions that a source imports: another version of them may make other vectors."""
+    """Distributions that a source text imports; another version of them can change vectors."""
     nodes = list(ast.walk(ast.parse(source)))
     tops = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     tops |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}

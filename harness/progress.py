@@ -1,7 +1,7 @@
-"""Progress of long work: a bar on a terminal, elsewhere a plain line now and then.
+"""Shows progress of long work: a bar on a terminal, else a line in the log now and then.
 
-Where stderr is a file or a pipe, a line says every half minute what is being done, whether or not
-anything came of it meanwhile: silence looks like a process that hangs.
+If stderr is a file or a pipe, the current task is logged every half minute, even without progress,
+since a silent process looks as if it hangs.
 """
 
 import logging
@@ -23,13 +23,13 @@ from rich.progress import (
 
 from harness.escape import visible
 
-FIRST, EVERY = 10.0, 30.0  # seconds until the first line, and between two
+FIRST, EVERY = 10.0, 30.0  # seconds before the first line, and between two lines
 
 log = logging.getLogger(__name__)
 
 
 def plain(task: Task) -> str:
-    """A task in words: what it is, how much is done, how long it takes."""
+    """A task as text: its description, how much is done, time so far and time left."""
     done = f" {task.completed:,.0f}" if task.completed or task.total else ""
     of = f" of {task.total:,.0f} ({task.percentage:.0f} %)" if task.total else ""
     left = "" if not task.time_remaining else f", about {_duration(task.time_remaining)} left"
@@ -37,7 +37,7 @@ def plain(task: Task) -> str:
 
 
 class Bar(Progress):
-    """A progress bar on stderr, or lines in the log where that is no terminal."""
+    """A progress bar on stderr, or lines in the log if stderr is not a terminal."""
 
     def __init__(
         self,
@@ -45,12 +45,12 @@ class Bar(Progress):
         line: Callable[[Task], str] = plain,
         silent: bool = False,
     ) -> None:
-        """Show nothing yet.
+        """Prepare the bar; `start` shows it.
 
         Args:
             columns: of the bar.
-            line: what is said of a task where there is no bar.
-            silent: say nothing at all.
+            line: the log line of a task, used without a terminal.
+            silent: show and log nothing.
         """
         console = Console(stderr=True)
         disabled = silent or not console.is_terminal
@@ -81,17 +81,17 @@ class Bar(Progress):
 
 
 def bar(*, silent: bool = False) -> Bar:
-    """A bar that counts, with the time that is left."""
+    """A bar with a count and the time left."""
     text = TextColumn("{task.description}", markup=False)
     columns = (text, BarColumn(), MofNCompleteColumn())
     return Bar(*columns, TimeRemainingColumn(), silent=silent)
 
 
 @contextmanager
-def shown(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Show one piece of work while the block runs; call what it yields with the steps just done."""
+def shown(title: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Show the progress of one task during the block; yields a function that adds steps."""
     with bar() as made:
-        task = made.add_task(visible(what), total=total)
+        task = made.add_task(visible(title), total=total)
         yield lambda done: made.advance(task, done)
 
 

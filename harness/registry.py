@@ -1,4 +1,4 @@
-"""Finds descriptors, protocols and all other kinds of things among installed entry points."""
+"""Finds descriptors, protocols and other plug-ins among installed entry points."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -22,27 +22,27 @@ KINDS = (
 
 
 def names(kind: str) -> list[str]:
-    """Every installed name of a kind, one of KINDS; imports nothing of what it lists."""
+    """All installed names of a kind, one of KINDS; imports no plug-in."""
     return sorted({entry.name for entry in _installed(kind)})
 
 
 def source(kind: str, name: str) -> str:
-    """The distribution that brings a name, e.g. "descriptor-harness 0.1.0"."""
+    """The distribution that declares a name, e.g. "descriptor-harness 0.1.0"."""
     distribution = _entry(kind, name).dist
     return f"{distribution.name} {distribution.version}" if distribution else "unknown"
 
 
 def load(kind: str, name: str) -> Any:
-    """Import what one name stands for; nothing else is imported.
+    """The object that an entry point names; imports only its module.
 
     Raises:
-        UnknownNameError: if nothing of this name is installed; says the nearest name.
-        ImportFailedError: if its package is broken; says which package.
+        UnknownNameError: if no such name is installed; gives the nearest name.
+        ImportFailedError: if its module can't be imported; names the package.
     """
     entry = _entry(kind, name)
     try:
         return entry.load()
-    except FAILURES as error:  # the others must go on working
+    except FAILURES as error:  # one broken package must not stop the others
         raise ImportFailedError(
             f"{_singular(kind)} {name!r} of {source(kind, name)} ({entry.value}) can't be"
             f" imported: {type(error).__name__}: {error}"
@@ -50,7 +50,7 @@ def load(kind: str, name: str) -> Any:
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    """The message for a name that nobody knows: the nearest known one, or all of them."""
+    """The message for an unknown name: it suggests the nearest known name, or lists all."""
     known = sorted(known)
     close = get_close_matches(name, known, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
@@ -62,18 +62,18 @@ def _installed(kind: str) -> tuple[EntryPoint, ...]:
 
 
 def _entry(kind: str, name: str) -> EntryPoint:
-    found = {e.value: e for e in _installed(kind) if e.name == name}
-    if not found:
+    by_value = {e.value: e for e in _installed(kind) if e.name == name}
+    if not by_value:
         raise UnknownNameError(
             f"{unknown(kind, name, names(kind))}"
             " (just added to pyproject.toml? entry points are read on installation)"
         )
-    if len(found) > 1:
+    if len(by_value) > 1:
         raise UnknownNameError(
-            f"{_singular(kind)} {name!r} is claimed by {' and '.join(sorted(found))}:"
+            f"{_singular(kind)} {name!r} is claimed by {' and '.join(sorted(by_value))}:"
             " uninstall one of the packages"
         )
-    return next(iter(found.values()))
+    return next(iter(by_value.values()))
 
 
 def _singular(kind: str) -> str:

@@ -1,7 +1,7 @@
-"""Finds columns of vectors that count the rows of a file instead of describing its patches.
+"""Finds columns of vectors that count the rows of a file instead of describing patches.
 
-pandas writes such a column by default (its index), and matching by it is perfect wherever row i of
-two files shows the same point.
+pandas writes such a column by default, the index. Matching by it is perfect if row i of two files
+shows the same point.
 """
 
 from collections.abc import Iterable
@@ -9,17 +9,17 @@ from collections.abc import Iterable
 import numpy as np
 from jaxtyping import Bool, Float64, Int
 
-OFF = 1e-3  # share of its range that a counter may be off a straight line: it may be rounded
-BITS = 20.0  # of evidence: less than one data set in a million has such a column by chance
-LOOKED_AT = 10_000  # numbers among which the different ones are counted
+OFF = 1e-3  # largest deviation of a counter from a straight line, as a share of its range: rounding
+BITS = 20.0  # bits of evidence: by chance, less than one data set in a million has such a column
+LOOKED_AT = 10_000  # numbers in which distinct values are counted
 
 
 def columns_that_count(parts: Iterable[np.ndarray]) -> list[int]:
-    """Columns, from 0, that are equal to the row number, shifted or scaled, in every part.
+    """Numbers, from 0, of the columns that equal the row number, shifted or scaled, in every part.
 
-    A part is what one file holds, or one batch: a row for each patch. The count may begin anew in
-    each part, run on through all of them, or be shifted in each. In one part of two rows any column
-    counts, so that all parts together decide.
+    A part is the vectors of one file, or of one batch: one row for each patch. The count may start
+    again in each part, continue through all parts, or have another shift in each. Any column of
+    only two rows is linear, so all parts together decide.
 
     >>> vectors = np.sin(np.arange(36)).reshape(12, 3)
     >>> columns_that_count([np.column_stack([range(12), vectors])])
@@ -38,8 +38,8 @@ def columns_that_count(parts: Iterable[np.ndarray]) -> list[int]:
         if straight is None:
             straight = np.ones(table.shape[1], bool)
         if len(values) < LOOKED_AT:
-            some = table[: 1 + LOOKED_AT // table.shape[1]]
-            values = np.union1d(values, some)
+            sample = table[: 1 + LOOKED_AT // table.shape[1]]
+            values = np.union1d(values, sample)
         step = (table[-1] - table[0]) / max(n - 1, 1)
         if n > 1:
             left = np.flatnonzero(straight)
@@ -53,31 +53,31 @@ def columns_that_count(parts: Iterable[np.ndarray]) -> list[int]:
         sizes.append(n)
     if straight is None:
         return []
-    # By chance, a number equals its prediction once in n cases, of n different numbers.
+    # A number out of n distinct values equals its prediction by chance once in n cases.
     bits = min(np.log2(max(len(values), 2)), -np.log2(2 * OFF))
     wanted = (BITS + np.log2(len(straight))) / bits
     first, step, size = np.array(firsts), np.array(steps), np.array(sizes)
     return [
         int(column)
         for column in np.flatnonzero(straight)
-        if _foretold(first[:, column], step[:, column], size) >= wanted
+        if _predicted(first[:, column], step[:, column], size) >= wanted
     ]
 
 
-def _foretold(
+def _predicted(
     first: Float64[np.ndarray, " parts"],
     step: Float64[np.ndarray, " parts"],
     size: Int[np.ndarray, " parts"],
 ) -> int:
-    """How many numbers of a column follow from the others, by the best of four ways of counting."""
+    """How many numbers of a column the others predict, by the best of four ways of counting."""
     rows, long = int(size.sum()), size > 1
-    found = [int(np.maximum(size - 2, 0).sum())]  # whatever each part begins with
+    counts = [int(np.maximum(size - 2, 0).sum())]  # own starts and steps
     if long.any():
         unit = OFF * np.abs(step[long]).min()
         if np.ptp(step[long]) <= unit:
-            found.append(int((size[long] - 1).sum()) - 1)  # by one step
+            counts.append(int((size[long] - 1).sum()) - 1)  # own starts, one step
             if np.ptp(first) <= unit:
-                found.append(rows - 2)  # from one number, by one step
+                counts.append(rows - 2)  # one start, one step
     begun = np.cumsum(size) - size
     ends = first + step * (size - 1)
     rows_known = np.concatenate([begun, begun + size - 1])
@@ -85,5 +85,5 @@ def _foretold(
     slope = (ends[-1] - first[0]) / max(rows - 1, 1)
     off = np.abs(numbers - (first[0] + slope * rows_known)).max()
     if slope != 0 and off <= OFF * abs(slope) * rows:
-        found.append(rows - 2)  # running on through all parts
-    return max(found)
+        counts.append(rows - 2)  # one count continues through all parts
+    return max(counts)

@@ -1,4 +1,4 @@
-"""Signals that ask a process to end: Ctrl-C, a polite kill, a terminal that was closed."""
+"""Handles signals that ask a process to end: Ctrl-C, SIGTERM, a closed terminal."""
 
 import logging
 import signal
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
-STATUS = 128  # of a process that a signal ended, beside the signal's number, as shells have it
+STATUS = 128  # plus the signal's number: exit status of a process ended by a signal, as in shells
 
 log = logging.getLogger(__name__)
 
@@ -16,18 +16,18 @@ _asked: list[int] = []
 
 
 def asked() -> bool:
-    """Whether this process was asked to end."""
+    """Whether a signal asked this process to end."""
     return bool(_asked)
 
 
 def status() -> int:
-    """The exit status of a process that was asked to end."""
+    """Exit status of a process that a signal asked to end."""
     return STATUS + (_asked[0] if _asked else signal.SIGINT)
 
 
 @contextmanager
 def as_interrupts() -> Iterator[None]:
-    """Let each of the signals raise KeyboardInterrupt in the block, so that it cleans up.
+    """Raise KeyboardInterrupt in the block for each of the signals, so that it cleans up.
 
     A second signal ends the process at once.
     """
@@ -41,7 +41,7 @@ def as_interrupts() -> Iterator[None]:
 
 @contextmanager
 def after_this_step() -> Iterator[Callable[[], bool]]:
-    """A function that says whether one of the signals came; a second one ends the process."""
+    """Yields a function: whether a signal has arrived. A second signal ends the process."""
     with _handled(lambda: log.info("stopping after this step")):
         yield asked
 
@@ -50,19 +50,19 @@ def after_this_step() -> Iterator[Callable[[], bool]]:
 def _handled(first: Callable[[], None]) -> Iterator[None]:
     def handle(number: int, frame: object) -> None:
         _asked.append(number)
-        for one in before:
-            signal.signal(one, signal.SIG_DFL)
+        for signum in before:
+            signal.signal(signum, signal.SIG_DFL)
         first()
 
-    now = {one: signal.getsignal(one) for one in SIGNALS}
-    # Ignored signals stay ignored: nohup asks for that. A handler that is not Python's (None) can't
-    # be restored, so its signal is left alone.
-    before = {one: old for one, old in now.items() if old not in (signal.SIG_IGN, None)}
+    now = {signum: signal.getsignal(signum) for signum in SIGNALS}
+    # Ignored signals stay ignored, as nohup requires. A handler that Python did not install (None)
+    # can't be restored, so its signal is not changed.
+    before = {signum: old for signum, old in now.items() if old not in (signal.SIG_IGN, None)}
     _asked.clear()
-    for one in before:
-        signal.signal(one, handle)
+    for signum in before:
+        signal.signal(signum, handle)
     try:
         yield
     finally:
-        for one, old in before.items():
-            signal.signal(one, old)
+        for signum, old in before.items():
+            signal.signal(signum, old)

@@ -1,4 +1,4 @@
-"""The nouns of the project, as frozen data: Block, Dataset, Descriptor, Descriptions, Protocol."""
+"""The nouns of the project as frozen dataclasses: Block, Dataset, Descriptor, Protocol, Scores."""
 
 import hashlib
 import re
@@ -16,103 +16,103 @@ from harness.distances import Vectors as Vectors
 from harness.errors import InputError, InputTypeError
 
 Patches = UInt8[np.ndarray, "n height width"]
-"""Grey patches exactly as the data set stores them: 8 bits, not resized, not normalised."""
+"""Grey patches exactly as the data set stores them: uint8, not resized, not normalised."""
 
 
 def is_text(value: object) -> bool:
-    """Whether something is a text that is not blank, and that a file can hold."""
+    """Whether a value is a string that is not blank and can be encoded as UTF-8."""
     if not isinstance(value, str) or not value.strip():
         return False
     try:
         value.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, as JSON may have it
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can contain
         return False
     return True
 
 
-def must_be_data_names(names: object, what: str) -> None:
-    """Refuse training data that are no set of names: a text would be taken letter by letter.
+def must_be_data_names(names: object, subject: str) -> None:
+    """Refuse training data that are not a frozenset of names; a string would be read by letters.
 
     Raises:
-        InputTypeError: if they are not; `what` begins the message.
+        InputTypeError: if they are not; the message begins with `subject`.
     """
     if not isinstance(names, frozenset) or not all(map(is_text, names)):
         raise InputTypeError(
-            f"{what} is {names!r:.80}; a frozenset of data names is wanted, as"
-            ' frozenset({"other/my-images"}), empty where nothing was trained, or None where'
-            " nobody knows"
+            f"{subject} is {names!r:.80}; a frozenset of data names is wanted, as"
+            ' frozenset({"other/my-images"}), an empty one if the model is not trained, or None'
+            " if its training data are unknown"
         )
 
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive patches of one file or scene: the unit that is read, described and cached."""
+    """Consecutive patches of one file or scene, which are read, described and cached together."""
 
     name: str  # unique in its data set, e.g. "v_wall/e3"
     size: int  # patches
-    sha256: str  # of the contents that `read` returns, or of the file that holds them
+    sha256: str  # of the patches that `read` returns, or of their file
     read: Callable[[], Patches]
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Patches, block after block, and what each of them shows. Row i of an array is patch i."""
+    """Patches in blocks, with the point and the image of each. Row i of an array is patch i."""
 
     name: str
     split: str
     blocks: tuple[Block, ...]
-    point: Rows  # two patches match iff their points are equal; all differ where nobody knows
-    image: Rows  # patches of one image share a number
+    point: Rows  # two patches match iff their points are equal; if unknown, all points differ
+    image: Rows  # patches of the same image have the same number
     truth: str = ""  # sha256 of the files that define the task: pairs, queries, splits
-    sources: frozenset[str] = frozenset()  # where the patches come from, as in `trained_on`
-    complete: bool = True  # False where the user allowed parts to be missing
-    # Sentences: which facts of the published data of this name could not be checked.
+    sources: frozenset[str] = frozenset()  # data names of the patches, as in `trained_on`
+    complete: bool = True  # False if the user allowed missing parts
+    # Sentences: facts of the published data set that could not be checked on these files.
     unchecked: tuple[str, ...] = ()
-    photographs: tuple[str, ...] = ()  # sha256 of the file of image i, or ""; none: nobody knows
+    photographs: tuple[str, ...] = ()  # sha256 of the file of image i, or ""; () if unknown
 
     def __len__(self) -> int:
-        """Patches in all."""
+        """Number of patches."""
         return len(self.point)
 
     @cached_property
     def sha256(self) -> str:
-        """Over the contents: every block's name, size and hash, in order, and the truth's."""
+        """SHA-256 of the contents: name, size and hash of each block, in order, and `truth`."""
         lines = [f"{b.name} {b.size} {b.sha256}\n" for b in self.blocks]
         return hashlib.sha256("".join([*lines, self.truth]).encode()).hexdigest()
 
 
 SHA256 = "[0-9a-f]{64}"
-DIGITS = 15  # that every float has
+DIGITS = 15  # significant decimal digits that a float64 always keeps
 
 
 @dataclass(frozen=True, eq=False)
 class Descriptor:
-    """One entry of the zoo: how patches become vectors, and how vectors are compared.
+    """One entry of the zoo: a function from patches to vectors, and the distance between vectors.
 
     Raises:
-        InputTypeError, InputError: if a field is not of its type, or can't be what it should be.
+        InputTypeError, InputError: if a field has a wrong type or an impossible value.
     """
 
     name: str
-    describe: Callable[[Patches], Vectors]  # any n, 0 included; any square patch
+    describe: Callable[[Patches], Vectors]  # any number of square patches, also 0
     distance: Distance
-    dim: int  # numbers in a vector; bits where the distance takes packed bits
-    # Names of data, as `data_names` has them: "phototour/liberty", "hpatches/v_wall", "other/mine".
-    # None: nobody says on what.
+    dim: int  # numbers in a vector; number of bits if the distance takes packed bits
+    # Data names (see `data_names`): "phototour/liberty", "hpatches/v_wall", "other/mine". Empty if
+    # the model is not trained, None if its training data are unknown.
     trained_on: frozenset[str] | None = frozenset()
     licence: str = "unknown"
     weights: str | None = None  # sha256 of the weights file
-    revision: int = 1  # raised by hand whenever vectors change and the weights do not
-    # Key of cached vectors: sha256 of what the code that makes them means, by `harness.code`;
-    # `plugins` fills it in where it is empty. It is no part of the model's identity.
+    revision: int = 1  # raised by hand when vectors change although the weights do not
+    # Part of the key of cached vectors: hash of the code that computes them, by `harness.code`.
+    # `plugins` sets it if it is empty. It is not part of the model's identity.
     code: str = ""
-    libraries: tuple[str, ...] = ("numpy",)  # distributions whose version may change a vector
-    provider: str = "cpu"  # what really computes: "cpu", "cuda", "CPUExecutionProvider"
+    libraries: tuple[str, ...] = ("numpy",)  # distributions whose version can change vectors
+    provider: str = "cpu"  # the backend that really computes: "cpu", "cuda", "CPUExecutionProvider"
     # Makes a torch module from uint8 patches [n, height, width] to vectors, for `harness export`.
     network: Callable[[], Any] | None = None
 
     def __post_init__(self) -> None:
-        """Check what plug-ins declare: records and tables rely on it."""
+        """Check the fields, since plug-ins set them and records and tables rely on them."""
         wrong = f"descriptor {self.name!r:.60}:"
         for field_, wanted in (("name", "a name"), ("licence", "a text"), ("provider", "a text")):
             if not is_text(getattr(self, field_)):
@@ -141,47 +141,47 @@ class Descriptor:
 
     @property
     def width(self) -> int:
-        """Columns of the array of its vectors."""
+        """Number of columns of its array of vectors; 8 bits are packed into one column."""
         return self.distance.columns(self.dim)
 
 
 @dataclass(frozen=True, eq=False)
 class Descriptions:
-    """A data set, described: row i of `vectors` belongs to patch i."""
+    """A data set with its vectors: row i of `vectors` describes patch i."""
 
     dataset: Dataset
     vectors: Vectors
     distance: Distance
 
     def paired(self, a: Rows, b: ManyRows) -> Distances:
-        """Distances between rows a[i] and b[..., i]."""
+        """Distance between vectors a[i] and b[..., i], for each i."""
         return self.distance.paired(self.vectors, a, b)
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A kind of score that is no fraction: a count, a length, an angle. Never below 0."""
+    """A kind of score that is not a fraction, such as a count or a length. Never negative."""
 
-    decimals: int  # that tables show
+    decimals: int  # shown in tables
     lower_is_better: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what no table can show."""
+        """Refuse a number of decimals that no table can show."""
         if not 0 <= self.decimals <= DIGITS:
             raise InputError(f"decimals is {self.decimals}; 0 to {DIGITS} are wanted")
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What a protocol measured: fractions, never percent, or quantities that it declares.
+    """Scores that a protocol measured: fractions, never percent, or quantities that it declares.
 
-    A score that is undefined, as an error of what is not there, is left out.
+    An undefined score is left out, such as a reprojection error where nothing was reconstructed.
     """
 
     values: Mapping[str, float]
     scenes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # 95 %
-    warnings: tuple[str, ...] = ()  # what a reader of the numbers must know; whole sentences
+    warnings: tuple[str, ...] = ()  # full sentences for readers of the scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +207,7 @@ class Protocol:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """Something for a person to judge: patches, and what is drawn of their vectors."""
+    """An image for a person to judge: a data set, and a function that draws its vectors."""
 
     dataset: Dataset
-    draw: Callable[[Descriptions], bytes]  # a PNG file
+    draw: Callable[[Descriptions], bytes]  # returns a PNG file

@@ -1,8 +1,9 @@
-"""Vectors as the official HPatches tools keep them: a CSV file for each block of patches.
+"""Reads and writes vectors in the format of the official HPatches tools: a CSV file for each block.
 
-A row for each patch, no header; cells are divided by "," or ";" and may begin with blanks. A folder
-may say more about its vectors in `descriptor.json`; without it they are compared by L2. "csv:" goes
-before its name, so that no record of another model is taken for the folder's.
+A file has one row for each patch and no header. Cells are separated by "," or ";" and may begin
+with blanks. A folder may have a `descriptor.json` with facts about its vectors; without it they are
+compared by L2. Its model's name begins with "csv:", so that records of other models are never mixed
+with it.
 """
 
 import hashlib
@@ -35,9 +36,9 @@ class VectorFolder:
     root: Path
     distance: Distance
     dim: int  # columns of every file
-    trained_on: frozenset[str] | None  # None: the folder does not say
+    trained_on: frozenset[str] | None  # None if the folder does not say
     licence: str
-    weights: str  # sha256 over names and contents of all CSV files: the vectors are the weights
+    weights: str  # sha256 of names and contents of all CSV files: vectors take the place of weights
     revision: int = 1
     code: str = ""
     libraries: tuple[str, ...] = ()
@@ -45,20 +46,20 @@ class VectorFolder:
 
     @property
     def width(self) -> int:
-        """Columns of the array of its vectors."""
+        """Number of columns of its array of vectors; 8 bits are packed into one column."""
         return self.distance.columns(self.dim)
 
     def file(self, block: str) -> Path:
-        """The file of a block of this name, whether it is there or not."""
+        """The path of the file of a block; it may not exist."""
         return folders.at(self.root, f"{block}.csv")
 
     def read(self, block: Block) -> Vectors:
-        """The vectors of one block, in its order.
+        """The vectors of one block, in the order of its patches.
 
         Raises:
             FileMissingError: if the folder has no file for the block.
-            InputError: if the file has not a finite number (0 or 1, for bits) in every cell, or
-                not a row for each patch; names the file, and the line where there is one.
+            InputError: if a cell is not a finite number (not 0 or 1, for bits), or the number of
+                rows is not that of patches; names the file, and the line of a bad cell.
         """
         file = self.file(block.name)
         if not file.is_file():
@@ -75,23 +76,23 @@ class VectorFolder:
         return np.packbits(numbers != 0, axis=1) if self.distance is HAMMING else numbers
 
     def must_not_count_rows(self, blocks: Mapping[str, Vectors]) -> None:
-        """Refuse vectors of which a column counts the rows of every file.
+        """Refuse vectors with a column that counts the rows in every file.
 
         Args:
-            blocks: by the name of each block, what `read` gave for it.
+            blocks: the vectors that `read` returned, by the name of the block.
 
         Raises:
-            InputError: if there is such a column; names it, and a file.
+            InputError: if there is such a column; names the column and a file.
         """
         bits = self.distance is HAMMING
         parts = (
             np.unpackbits(vectors, axis=1, count=self.dim) if bits else vectors
             for vectors in blocks.values()
         )
-        if found := columns_that_count(parts):
+        if index := columns_that_count(parts):
             largest = max(blocks, key=lambda name: len(blocks[name]))
             raise InputError(
-                f"{self.file(largest)}: column {found[0] + 1} is the number of the row (shifted or"
+                f"{self.file(largest)}: column {index[0] + 1} is the number of the row (shifted or"
                 f" scaled), as in all {len(blocks)} files that were read. An index is no part of a"
                 f" vector: write the files without it; {PLAIN}"
             )
@@ -102,15 +103,15 @@ Model = Descriptor | VectorFolder
 
 
 def open_folder(root: Path) -> VectorFolder:
-    """The model that a folder of CSV files holds; reads `descriptor.json` and hashes every file.
+    """The model of a folder of CSV files; reads `descriptor.json` and hashes every file.
 
     Raises:
-        InputError: if there is no CSV file, or `descriptor.json` is not understood.
+        InputError: if there is no CSV file, or `descriptor.json` is not valid.
     """
     files = [file for file in folders.files(root) if file.suffix == ".csv"]
     if not files:
         raise InputError(
-            f"no CSV file in {root}; the official form is {root / '<sequence>' / '<strip>.csv'}"
+            f"no CSV file in {root}; the official format is {root / '<sequence>' / '<strip>.csv'}"
         )
     about = _about(root / ABOUT)
     trained_on = about.get("trained_on")
@@ -128,17 +129,17 @@ def open_folder(root: Path) -> VectorFolder:
 def write(
     root: Path, block: str, vectors: Vectors, distance: Distance, *, dim: int | None = None
 ) -> Path:
-    """Write the vectors of one block in the official form; reading them gives the same bits.
+    """Write the vectors of one block in the official format; reading returns the same bits.
 
     Args:
-        root: the folder of all blocks.
+        root: the folder of all files.
         block: the name of the block, "v_wall/e3": its file is `<root>/v_wall/e3.csv`.
-        vectors: as `distance` takes them; packed bits become columns of 0 and 1.
-        distance: by which the vectors are compared.
-        dim: bits to write where they do not fill the last byte; None writes every bit.
+        vectors: of the dtype of `distance`; packed bits become columns of 0 and 1.
+        distance: between the vectors.
+        dim: number of bits to write, if they do not fill the last byte; None writes all bits.
 
     Raises:
-        InputError: if the form can't hold the vectors: one column, another dtype, or not finite.
+        InputError: if the vectors can't be written: one column, another dtype, or not finite.
     """
     if vectors.dtype != distance.dtype:
         raise InputError(
@@ -148,9 +149,9 @@ def write(
     table = np.unpackbits(vectors, axis=1, count=dim) if distance is HAMMING else vectors
     if table.shape[1] == 1:
         raise InputError(
-            f"{block}: vectors of one number can't be written, because readers of the official form"
-            " take a single column for a wrong delimiter; a second, constant number changes no"
-            " distance"
+            f"{block}: vectors of one number can't be written, because readers of the official"
+            " format take a single column for a wrong delimiter; a second, constant number changes"
+            " no distance"
         )
     if not np.isfinite(table).all():
         bad = int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])
@@ -162,7 +163,7 @@ def write(
 
 
 def describe_folder(root: Path, model: Model) -> None:
-    """Write `descriptor.json`: what the CSV files beside it do not say of the model."""
+    """Write `descriptor.json`, the facts about the model that CSV files do not contain."""
     about = {
         "name": model.name.removeprefix(PREFIX),
         "distance": model.distance.name,
@@ -199,7 +200,7 @@ def _about(file: Path) -> dict[str, Any]:
 
 def _dim(files: Iterable[Path], root: Path) -> int:
     for file in files:
-        if file.stat().st_size:  # a block without patches has an empty file
+        if file.stat().st_size:  # the file of a block without patches is empty
             return _columns(file)[1]
     raise InputError(f"every CSV file in {root} is empty")
 
@@ -213,14 +214,14 @@ def _sha256(files: Iterable[Path], root: Path) -> str:
 
 
 def _columns(file: Path) -> tuple[str, int]:
-    """The delimiter, and the number of cells in the first line."""
+    """The delimiter and the number of cells of the first line."""
     with file.open(encoding="utf-8-sig", errors="replace") as stream:
         first = stream.readline()
     delimiter = ";" if ";" in first else ","
     columns = first.count(delimiter) + 1
     if columns == 1:
         raise InputError(
-            f'{file} has one column: its cells must be divided by "," or ";"'
+            f'{file} has one column: its cells must be separated by "," or ";"'
             " (and vectors of a single number are refused, as the official tools refuse them)"
         )
     return delimiter, columns
@@ -235,10 +236,10 @@ def _numbers(file: Path, dim: int, *, bits: bool) -> Float32[np.ndarray, "n dim"
     if columns != dim:
         raise InputError(
             f"{file} has {columns} columns where the folder's first file has {dim}:"
-            " the files of one descriptor have equally many"
+            " all files of one descriptor have the same number"
         )
     try:
-        with np.errstate(over="ignore"):  # beyond float32: infinite, and reported below
+        with np.errstate(over="ignore"):  # too large for float32: infinite, reported below
             table = pd.read_csv(
                 file,
                 sep=delimiter,
@@ -267,7 +268,7 @@ def _numbers(file: Path, dim: int, *, bits: bool) -> Float32[np.ndarray, "n dim"
 
 
 def _why_rows_differ(numbers: Float32[np.ndarray, "n dim"], patches: int) -> str:
-    """What to do about a file that has too many or too few rows."""
+    """Advice for a file with too many or too few rows, as the end of a message."""
     header = np.arange(numbers.shape[1])
     if len(numbers) == patches + 1 and any(np.array_equal(numbers[0], header + k) for k in (0, 1)):
         return f"its first line is a header, which counts the columns; {PLAIN}"
@@ -303,7 +304,7 @@ def _is_good(cell: str, bits: bool) -> bool:
 
 
 def _text_of_floats(table: Float32[np.ndarray, "n dim"]) -> bytes:
-    row = ",".join(["%.9g"] * table.shape[1]) + "\n"  # 9 digits tell all float32 numbers apart
+    row = ",".join(["%.9g"] * table.shape[1]) + "\n"  # 9 digits distinguish all float32 numbers
     return (row * len(table) % tuple(table.ravel().tolist())).encode()
 
 

@@ -6,13 +6,13 @@ stays in the list, in case its server comes back.
 """
 
 from harness.data.copies import Copy
-from harness.data.datasets import Part, Source
+from harness.data.datasets import PublishedSet, SetPart
 from protocols.official import official
 
 NONE_STATED = "none stated; treat it as for research only"
 
 
-def _phototour() -> list[Source]:
+def _phototour() -> list[PublishedSet]:
     # Hashes: torchvision, datasets/phototour.py. torchvision takes the DoG sets from
     # icvl.ee.ic.ac.uk, a name that does not resolve since 2024 (pytorch/vision#8960), and the
     # Harris sets from matthewalunbrown.com, which answers with an unrelated page
@@ -39,11 +39,11 @@ def _phototour() -> list[Source]:
             ]
         detector = "Harris" if scene.endswith("_harris") else "DoG"
         rows.append(
-            Source(
+            PublishedSet(
                 name=f"phototour/{scene}",
                 title=f"UBC/Brown PhotoTour, {scene.partition('_')[0]}, {detector} points",
                 page="http://matthewalunbrown.com/patchdata/patchdata.html",
-                parts=(Part(tuple(copies)),),
+                parts=(SetPart(tuple(copies)),),
                 licence=NONE_STATED,
                 citation="Brown, Hua, Winder: Discriminative Learning of Local Image Descriptors,"
                 " PAMI 33(1), 2011",
@@ -69,7 +69,7 @@ def _sizes(known: dict[str, int]) -> dict[str, tuple[int, int]]:
     return tiles | {name: (1, size) for name, size in rest.items()}
 
 
-def _hpatches() -> list[Source]:
+def _hpatches() -> list[PublishedSet]:
     page = "https://github.com/hpatches/hpatches-dataset"
     citation = (
         "Balntas, Lenc, Vedaldi, Mikolajczyk: HPatches: A benchmark and evaluation of handcrafted"
@@ -80,12 +80,12 @@ def _hpatches() -> list[Source]:
     tasks = "https://raw.githubusercontent.com/hpatches/hpatches-benchmark/master/tasks"
     blobs: dict[str, str] = official("hpatches")["git_blob_sha1"]
     return [
-        Source(
+        PublishedSet(
             name="hpatches/patches",
             title="HPatches, patches of 116 sequences",
             page=page,
             parts=(
-                Part(
+                SetPart(
                     (
                         # md5: a torchvision fork with an HPatches class, by the authors' group
                         Copy(
@@ -105,12 +105,12 @@ def _hpatches() -> list[Source]:
             " must hold 116 folders such as v_wall, and in each 16 strips (ref.png, e1.png to"
             " e5.png, h1.png to h5.png, t1.png to t5.png), 65 pixels wide",
         ),
-        Source(
+        PublishedSet(
             name="hpatches/tasks",
             title="HPatches, official pairs, queries and splits",
             page="https://github.com/hpatches/hpatches-benchmark",
             parts=tuple(
-                Part((Copy(f"{tasks}/{place}", f"git:{blob}", size),))
+                SetPart((Copy(f"{tasks}/{place}", f"git:{blob}", size),))
                 for place, blob, size in [
                     ("splits/splits.json", "6690984369b884e020deafe237a6b992f9111015", 7613),
                     *((name, blob, None) for name, blob in sorted(blobs.items())),
@@ -121,12 +121,12 @@ def _hpatches() -> list[Source]:
             needs={"hpatches": ("splits.json", *sorted(blobs))},
             roughly="0.5 GB",  # estimated: 18 files of a million lines
         ),
-        Source(
+        PublishedSet(
             name="hpatches/sequences",
             title="HPatches, the full images and homographies",
             page=page,
             parts=(
-                Part(
+                SetPart(
                     (
                         # sha256 and size: as listed on that site and as two users measured them
                         Copy(
@@ -145,7 +145,7 @@ def _hpatches() -> list[Source]:
     ]
 
 
-def _romepatches() -> list[Source]:
+def _romepatches() -> list[PublishedSet]:
     page = "http://lear.inrialpes.fr/people/paulin/projects/RomePatches/"
     base = "http://pascal.inrialpes.fr/data2/paulin/RomePatches"
     citation = (
@@ -161,20 +161,20 @@ def _romepatches() -> list[Source]:
     sifts = [f"patch_retrieval_Rome_sifts_{half}.mat" for half in ("train", "test")]
     # The page gives no size and no hash.
     return [
-        Source(
+        PublishedSet(
             name="romepatches",
             title="RomePatches, patches and labels",
             page=page,
-            parts=tuple(Part((Copy(f"{base}/{file}"),)) for file in halves),
+            parts=tuple(SetPart((Copy(f"{base}/{file}"),)) for file in halves),
             licence=NONE_STATED,
             citation=citation,
             needs={"romepatches": tuple(halves)},
         ),
-        Source(
+        PublishedSet(
             name="romepatches-sifts",
             title="RomePatches, the authors' SIFT vectors",
             page=page,
-            parts=tuple(Part((Copy(f"{base}/{file}"),)) for file in sifts),
+            parts=tuple(SetPart((Copy(f"{base}/{file}"),)) for file in sifts),
             licence=NONE_STATED,
             citation=citation,
             needs={},
@@ -182,7 +182,7 @@ def _romepatches() -> list[Source]:
     ]
 
 
-def _oxford() -> list[Source]:
+def _oxford() -> list[PublishedSet]:
     # sha256: pinned in the scripts of two projects (boat: in one).
     sha256 = {
         "bark": None,
@@ -196,12 +196,12 @@ def _oxford() -> list[Source]:
     }
     old = "https://www.robots.ox.ac.uk/~vgg/research/affine/det_eval_files"  # redirects to thor
     return [
-        Source(
+        PublishedSet(
             name=f"oxford/{sequence}",
             title=f"Oxford affine covariant regions, {sequence}",
             page="https://www.robots.ox.ac.uk/~vgg/research/affine/",
             parts=(
-                Part(
+                SetPart(
                     (
                         Copy(f"https://thor.robots.ox.ac.uk/affine/{sequence}.tar.gz", hash),
                         Copy(f"{old}/{sequence}.tar.gz", hash),
@@ -218,7 +218,7 @@ def _oxford() -> list[Source]:
     ]
 
 
-def _eth() -> list[Source]:
+def _eth() -> list[PublishedSet]:
     # Addresses and layout: INSTRUCTIONS.md of the benchmark. No size and no hash is published.
     page = "https://github.com/ahojnnes/local-feature-evaluation"
     own = "https://cvg-data.inf.ethz.ch/local-feature-evaluation-schoenberger2017"
@@ -242,11 +242,11 @@ def _eth() -> list[Source]:
         "roman-forum": ("2364 images", f"{cornell}/images.Roman_Forum.tar", wilson),
     }
     rows = [
-        Source(
+        PublishedSet(
             name=f"eth/{scene}",
             title=f"ETH local features, {scene.replace('-', ' ')}, {images}",
             page=page,
-            parts=(Part((Copy(url),)),),
+            parts=(SetPart((Copy(url),)),),
             licence=NONE_STATED,
             citation=f"{citation}; {origin}",
             needs={"eth": ("images/*",)},
@@ -313,11 +313,11 @@ def _eth() -> list[Source]:
     }
     for name, title, copies, cited, needed, licence in more:
         rows.append(
-            Source(
+            PublishedSet(
                 name=name,
                 title=title,
                 page=pages.get(name, page),
-                parts=(Part(copies),),
+                parts=(SetPart(copies),),
                 licence=licence,
                 citation=cited,
                 needs={"eth": needed} if needed else {},

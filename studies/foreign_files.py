@@ -207,7 +207,7 @@ def read_archives(folder: Path) -> None:
         with tempfile.TemporaryDirectory() as inner:
             try:
                 archive.unpack(file, Path(inner, "out"))
-            except archive.Refused as error:  # whoever has it unpacked adds its name
+            except archive.BadArchive as error:  # the caller of unpack adds the name of the file
                 raise InputError(f"{file}: {error}") from error
 
 

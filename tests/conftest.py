@@ -12,13 +12,13 @@ from harness.commands.main import main
 
 __all__ = ["no_locks", "read_only", "small_disk"]
 
-# Where tests run in the background, SIGINT is ignored, and processes that they start inherit that.
+# In the background, a shell ignores SIGINT for tests, and their child processes inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of real data; tests that need it are skipped where it is absent."""
+    """The folder of real data; tests that need it are skipped if it is missing."""
     root = os.environ.get("HARNESS_SHARED")
     folder = Path(root) if root else Path(__file__).parents[2] / "shared"
     data = folder / "data" if (folder / "data").is_dir() else folder
@@ -29,7 +29,7 @@ def shared() -> Path:
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or writes the user's cache; one session shares one."""
+    """Give all tests of a session one cache in a temporary folder, instead of the user's."""
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
     for name in ("HARNESS_DATA", "HARNESS_WEIGHTS"):
         monkeypatch.delenv(name, raising=False)
@@ -37,7 +37,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 @pytest.fixture
 def run(monkeypatch, capsys, caplog):
-    """Run a command line; gives its exit status, stdout, and stderr with what was logged."""
+    """Run a command line; returns its exit status, stdout, and stderr with the log."""
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["harness", *map(str, arguments)])

@@ -60,7 +60,7 @@ WEIGHTS = {
         licence="MIT",
         # Which scenes it saw is not stated, so none of PhotoTour's is counted as unseen.
         trained_on=frozenset(f"phototour/{s}" for s in ("liberty", "notredame", "yosemite")),
-        source="ducha-aiki/affnet@da7cf51",
+        published_in="ducha-aiki/affnet@da7cf51",
     )
 }
 

@@ -101,7 +101,7 @@ def _row(scene: str, sha256: str) -> Weights:
         urls=tuple(f"{mirror}/tfeat-{scene}.params" for mirror in MIRRORS),
         licence="MIT",
         trained_on=frozenset({f"phototour/{scene}"}),
-        source="vbalnt/tfeat@9434ffa:pretrained-models",
+        published_in="vbalnt/tfeat@9434ffa:pretrained-models",
     )
 
 

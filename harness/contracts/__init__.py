@@ -1,6 +1,6 @@
-"""The laws that descriptors and protocols keep, as functions: for our tests, and for yours.
+"""Checks of the laws of descriptors and protocols, for our tests and for those of plug-ins.
 
-A test of a package of its own is `assert all(law.passed for law in check_descriptor(mine()))`.
+A plug-in's test is `assert all(law.passed for law in check_descriptor(mine()))`.
 """
 
 from harness.contracts.descriptors import check_descriptor

@@ -1,4 +1,4 @@
-"""The laws of descriptors, tried on noise, flat patches and nothing."""
+"""The laws of descriptors, tried on noise patches, flat patches and zero patches."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,11 +14,11 @@ from harness.errors import FAILURES
 from harness.evaluate import SIDES, UNIT
 from harness.types import Descriptor, Patches
 
-NOISY = 1e-4  # of the largest number: batches of other sizes add up in another order
+NOISY = 1e-4  # share of the largest number: the size of a batch changes the order of sums
 
 
 def check_descriptor(descriptor: Descriptor) -> list[Law]:
-    """Every law of descriptors, tried on noise, flat patches and nothing; it never raises."""
+    """The results of all laws, tried on noise, flat and zero patches; it never raises."""
     sizes = tried("patches of 65, 64 or 32 pixels are described", partial(_sizes, descriptor))
     side = next((s for s in SIDES if _describes(descriptor, s)), SIDES[0])
     laws: Mapping[str, Callable[[Descriptor, int], str | None]] = {
@@ -30,7 +30,7 @@ def check_descriptor(descriptor: Descriptor) -> list[Law]:
         "a row does not depend on its batch": _batch,
         "a row does not depend on the order of its batch": _order,
         "the same patches give the same rows again": _again,
-        "rows once returned stay as they are": _kept,
+        "returned rows are not changed by later calls": _kept,
         "the patches are not written to": _patches_stay,
         "different patches give different rows (a remark only)": _distinct,
     }
@@ -49,7 +49,7 @@ def _noise(side: int, n: int = 7) -> Patches:
 
 
 def _described(descriptor: Descriptor, patches: Patches) -> np.ndarray:
-    """Rows of a copy of the patches, copied: so that no law depends on another."""
+    """A copy of the rows of a copy of the patches, so that no law affects another."""
     return np.array(descriptor.describe(patches.copy()))
 
 
@@ -65,41 +65,41 @@ def _must_fit(descriptor: Descriptor, rows: Any, n: int) -> None:
         )
 
 
-def _must_be_comparable(descriptor: Descriptor, rows: np.ndarray, what: str) -> None:
-    """Finite, of unit length for angles, and zero in the bits that only fill the last byte."""
+def _must_be_comparable(descriptor: Descriptor, rows: np.ndarray, subject: str) -> None:
+    """Require finite rows; for angles unit length; for bits zeros in the last byte's padding."""
     if descriptor.distance is HAMMING:
         fill = np.unpackbits(rows, axis=1)[:, descriptor.dim :]
         if fill.any():
             raise Broken(
-                f"{what}: bits beyond the {descriptor.dim} declared are set, and would be compared"
+                f"{subject}: bits beyond the {descriptor.dim} declared are set, and are compared"
             )
         return
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if bad.size:
-        raise Broken(f"row {bad[0]} of {what} is not finite")
+        raise Broken(f"row {bad[0]} of {subject} is not finite")
     if descriptor.distance is ANGLE:
         off = np.abs(np.linalg.norm(rows, axis=1) - 1)
         if not (off <= UNIT).all():
             raise Broken(
-                f"row {int(off.argmax())} of {what} has a length that is off 1 by {off.max():.2g};"
-                " angles are measured between unit vectors"
+                f"row {int(off.argmax())} of {subject} has a length that is off 1 by"
+                f" {off.max():.2g}; angles are measured between unit vectors"
             )
 
 
-def _must_agree(came: np.ndarray, wanted: np.ndarray, what: str) -> None:
+def _must_agree(came: np.ndarray, wanted: np.ndarray, subject: str) -> None:
     if came.shape != wanted.shape:
-        raise Broken(f"{what}: {list(came.shape)} instead of {list(wanted.shape)}")
+        raise Broken(f"{subject}: {list(came.shape)} instead of {list(wanted.shape)}")
     exact = came.dtype == np.uint8
     allowed = 0 if exact else NOISY * float(np.abs(wanted).max(initial=0))
     off = np.abs(came.astype(float) - wanted.astype(float)).max(axis=1, initial=0)
     if not (off <= allowed).all():
         raise Broken(
-            f"{what}: row {int(off.argmax())} differs by {off.max():.3g}, {allowed:.3g} is allowed"
+            f"{subject}: row {int(off.argmax())} differs by {off.max():.3g}; allowed: {allowed:.3g}"
         )
 
 
 def _installed(descriptor: Descriptor) -> str:
-    """The libraries must be here; a remark is made on names of data that nobody knows."""
+    """Require that the libraries are installed; remark on unknown names of training data."""
     for library in descriptor.libraries:
         try:
             version(library)
@@ -123,7 +123,7 @@ def _describes(descriptor: Descriptor, side: int) -> bool:
 
 
 def _sizes(descriptor: Descriptor) -> str:
-    """A model may be made for one size if it says so: ValueError, not a crash within."""
+    """A model may refuse a size by ValueError; any other error is a failure."""
     refused = {}
     for side in SIDES:
         try:
@@ -172,7 +172,7 @@ def _batch(descriptor: Descriptor, side: int) -> None:
     together = _described(descriptor, patches)
     alone = [_described(descriptor, patch[None]) for patch in patches]
     _must_agree(np.concatenate(alone), together, "alone and in a batch")
-    # Flat neighbours would move anything that is normalised over the batch.
+    # Flat patches in the batch change any model that normalises over the batch.
     beside = _described(descriptor, np.concatenate([patches, np.zeros_like(patches)]))
     _must_agree(beside[: len(patches)], together, "beside flat patches and without")
 
@@ -195,14 +195,14 @@ def _kept(descriptor: Descriptor, side: int) -> None:
     before = rows.copy()
     descriptor.describe(255 - _noise(side))
     if not np.array_equal(rows, before, equal_nan=rows.dtype.kind == "f"):
-        raise Broken("the next call overwrote them: return an array of its own each time")
+        raise Broken("the next call overwrote them: return a new array each time")
 
 
 def _patches_stay(descriptor: Descriptor, side: int) -> None:
     patches = _noise(side)
-    patches.flags.writeable = False  # what is read from a memory map can't be written either
+    patches.flags.writeable = False  # like patches from a memory map
     descriptor.describe(patches)
-    if not np.array_equal(patches, _noise(side)):  # from_numpy of PyTorch ignores the flag
+    if not np.array_equal(patches, _noise(side)):  # torch.from_numpy ignores the flag
         raise Broken("it changed them")
 
 

@@ -1,4 +1,4 @@
-"""What a law is, and how it is tried: whatever is checked may fail in any way."""
+"""The class Law, and a function that tries one; the checked object may raise anything."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ from harness.errors import FAILURES
 
 @dataclass(frozen=True)
 class Law:
-    """A sentence about behaviour, and whether it holds."""
+    """A sentence about behaviour, and whether it is true."""
 
     name: str
     passed: bool
-    detail: str = ""  # what broke it, or a remark
+    detail: str = ""  # the reason why it is broken, or a remark
 
 
 class Broken(Exception):
-    """Says what broke a law."""
+    """A law is broken; the message gives the reason."""
 
 
 def tried(name: str, law: Callable[[], str | None]) -> Law:
-    """A law passes if its function returns; the return value is an optional remark."""
+    """Try a law: it passes if its function returns; the return value is an optional remark."""
     try:
         return Law(name, True, law() or "")
     except Broken as broken:

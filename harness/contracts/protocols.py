@@ -1,4 +1,4 @@
-"""The laws of protocols, tried on made-up vectors for their own patches."""
+"""The laws of protocols, tried on artificial vectors for their own patches."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,16 +11,16 @@ from harness.distances import HAMMING, L2, Distance
 from harness.metrics import lower_is_better
 from harness.types import Block, Dataset, Descriptions, Protocol, Scores
 
-RANDOM = 10  # descriptors without information that show what chance scores, and how widely
-CHANCE = 4.0  # standard deviations of one of them; their mean is known to about a third of one
-LEAST_SPREAD = 1e-3  # where the random ones agree, as two pairs of coarse scores may
-MISLABELLED = 0.02  # of three HPatches sequences, 0.3 % of "inter" negatives do show one point
+RANDOM = 10  # random descriptors, which give mean and spread of chance scores
+CHANCE = 4.0  # standard deviations of one score; the mean of RANDOM scores is known to 1/3 of one
+LEAST_SPREAD = 1e-3  # least standard deviation, as coarse scores of few pairs may all agree
+MISLABELLED = 0.02  # error of an oracle: 0.3 % of "inter" negatives in 3 HPatches sequences match
 
 
 def check_protocol(protocol: Protocol) -> list[Law]:
-    """Every law of protocols, tried on made-up vectors for its own patches; it never raises.
+    """The results of all laws, tried on artificial vectors for its patches; it never raises.
 
-    Scores a dozen descriptors, so give it a small data set.
+    It scores a dozen descriptors, so use a small data set.
     """
     laws: Mapping[str, Callable[[Protocol], str | None]] = {
         "the patches are those of the table": _table,
@@ -56,7 +56,7 @@ def _vector_of_each_point(protocol: Protocol) -> np.ndarray:
 
 
 def _coarse(protocol: Protocol) -> np.ndarray:
-    """Four vectors for all patches, half of them by point: informed, and tied most of the time."""
+    """Four different vectors, for half of the patches chosen by point: informed, with many ties."""
     rng = np.random.default_rng(0)
     guess = rng.integers(0, 4, len(protocol.dataset))
     informed = np.where(rng.random(len(guess)) < 0.5, protocol.dataset.point % 4, guess)
@@ -113,8 +113,8 @@ def _ranges(protocol: Protocol) -> None:
     for vectors in (_normal(protocol), _coarse(protocol)):
         scores = _score(protocol, vectors)
         numbers = dict(scores.values)
-        for scene, of_scene in scores.scenes.items():
-            numbers |= {f"{scene}/{name}": value for name, value in of_scene.items()}
+        for scene, scene_scores in scores.scenes.items():
+            numbers |= {f"{scene}/{name}": value for name, value in scene_scores.items()}
         for name, (low, high) in scores.intervals.items():
             if name not in scores.values:
                 raise Broken(f"an interval is given for {name!r}, which is no score")
@@ -122,13 +122,13 @@ def _ranges(protocol: Protocol) -> None:
                 raise Broken(f"the interval of {name} is {low} to {high}")
             numbers |= {f"lower end of {name}": low, f"upper end of {name}": high}
         for name, value in numbers.items():
-            most = np.finfo(float).max if _is_quantity(protocol, name) else 1
-            if not 0 <= value <= most:  # NaN is none either
+            limit = np.finfo(float).max if _is_quantity(protocol, name) else 1
+            if not 0 <= value <= limit:  # also refuses NaN
                 raise Broken(f"{name} is {value}")
 
 
 def _oracle(protocol: Protocol) -> None:
-    """Fractions are as good as can be; quantities, whose best nobody knows, beat random ones."""
+    """Fractions are the best possible; quantities, with unknown best value, beat random vectors."""
     random = _score(protocol, _normal(protocol)).values
     for name, value in _score(protocol, _vector_of_each_point(protocol)).values.items():
         lower = lower_is_better(name, protocol.quantities)
@@ -143,16 +143,16 @@ def _oracle(protocol: Protocol) -> None:
 
 
 def _chance(protocol: Protocol) -> None:
-    """Tied distances must score what random ones do: neither what is met first, nor last."""
+    """Tied distances must score like random distances, not like a lucky or unlucky order."""
     constant = _score(protocol, np.ones((len(protocol.dataset), 8), np.float32)).values
     random = [_score(protocol, _normal(protocol, seed)).values for seed in range(1, RANDOM + 1)]
     for name, value in constant.items():
         scored = [scores[name] for scores in random if name in scores]
         if not scored:
-            continue  # undefined, but for the constant: what it is made of is a score, too
+            continue  # undefined for random vectors
         mean, spread = np.mean(scored), max(float(np.std(scored, ddof=1)), LEAST_SPREAD)
         if lower_is_better(name, protocol.quantities) and value == 1:
-            continue  # one threshold accepts every tied pair: the worst score there is
+            continue  # one threshold accepts all tied pairs: the worst score
         if not abs(value - mean) <= CHANCE * spread:
             raise Broken(
                 f"a constant scores {name} = {value:.6g}, random vectors {mean:.6g} +- {spread:.2g}"
@@ -162,7 +162,7 @@ def _chance(protocol: Protocol) -> None:
 def _scale(protocol: Protocol) -> None:
     vectors = _normal(protocol)
     _must_score_alike(
-        _score(protocol, 4 * vectors),  # a power of two: every float keeps its digits
+        _score(protocol, 4 * vectors),  # a power of two, so that no float is rounded
         _score(protocol, vectors),
         "four times the vectors",
         within=0.0,
@@ -194,13 +194,13 @@ def _vectors_stay(protocol: Protocol) -> None:
 
 
 def _row_order(protocol: Protocol) -> str:
-    """Of meaning only where pairs are drawn from the table that is handed in, not from files."""
+    """Applies only if pairs are drawn from the data set's arrays, not read from files."""
     dataset, vectors = protocol.dataset, _coarse(protocol)
     order = np.random.default_rng(0).permutation(len(dataset))
     shuffled = replace(dataset, point=dataset.point[order], image=dataset.image[order])
     wanted = _score(protocol, vectors)
     if _score(protocol, vectors, dataset=shuffled).values == wanted.values:
-        return "does not apply: the table is not looked at, so the pairs belong to fixed rows"
+        return "does not apply: the table is not used, so the pairs are of fixed rows"
     _must_score_alike(
         _score(protocol, vectors[order], dataset=shuffled),
         wanted,
@@ -214,9 +214,9 @@ def _is_quantity(protocol: Protocol, name: str) -> bool:
     return name.rpartition("/")[2] in protocol.quantities
 
 
-def _must_score_alike(came: Scores, wanted: Scores, what: str, *, within: float) -> None:
+def _must_score_alike(came: Scores, wanted: Scores, subject: str, *, within: float) -> None:
     if odd := came.values.keys() ^ wanted.values.keys():
-        raise Broken(f"{what}: {min(odd)} is a score of one and not of the other")
+        raise Broken(f"{subject}: {min(odd)} is a score of one and not of the other")
     for name, value in wanted.values.items():
         if not abs(came.values[name] - value) <= within:
-            raise Broken(f"{what}: {name} is {came.values[name]!r} instead of {value!r}")
+            raise Broken(f"{subject}: {name} is {came.values[name]!r} instead of {value!r}")

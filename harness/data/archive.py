@@ -1,7 +1,7 @@
-"""Archives from strangers: unpacked whole into a new folder, or refused with nothing left behind.
+"""Unpacks untrusted archives: completely into a new folder, or not at all.
 
-Nothing is unpacked by the library's own `extract`: every member is named, measured and written
-here, so that what is not a plain file or folder inside the new folder can't come into being.
+The libraries' own `extract` is not used. Names and sizes of all members are checked here, so that
+only plain files and folders inside the new folder can be created.
 """
 
 import errno
@@ -23,10 +23,10 @@ from harness.errors import FileInTheWayError, InputError
 from harness.files import atomic
 from harness.files.folders import is_left_behind
 
-PIECE = 1 << 18
+PIECE = 1 << 18  # bytes read at a time
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
-LONGEST = 1000  # bytes of a member's name, folders included
-NOTE = 1 << 20  # bytes of the longest name or extended header that a tar member may have
+LONGEST = 1000  # bytes of a member's path, at most
+NOTE = 1 << 20  # bytes of a long name or extended header of a tar member, at most
 
 Kind = Literal["zip", "tar", "tar.gz"]
 Members = Iterator[tuple[str, int, IO[bytes] | None]]  # name, declared size, None for a folder
@@ -34,7 +34,7 @@ Members = Iterator[tuple[str, int, IO[bytes] | None]]  # name, declared size, No
 
 @dataclass(frozen=True)
 class Limits:
-    """What an archive may grow to. Pictures hardly shrink when packed; text does tenfold."""
+    """Limits for an unpacked archive. Images hardly shrink when packed; text shrinks tenfold."""
 
     files: int = 200_000  # the largest set has about 8,000
     size: int = 1 << 38  # bytes, 256 GiB; the largest sets have some tens of GiB
@@ -42,12 +42,12 @@ class Limits:
     free: int = 1 << 26
 
 
-class Refused(InputError):
-    """The archive is damaged, or holds what it must not."""
+class BadArchive(InputError):
+    """The archive is damaged, or has forbidden contents."""
 
 
 def kind(file: Path) -> Kind | None:
-    """Which kind of archive a file is by its contents; None if of none that is unpacked here."""
+    """The kind of archive that a file is, by its contents; None if it is not supported."""
     with file.open("rb") as stream:
         head = stream.read(tarfile.BLOCKSIZE)
     if head.startswith((b"PK\3\4", b"PK\5\6")):
@@ -62,38 +62,38 @@ def kind(file: Path) -> Kind | None:
 
 
 def unpack(file: Path, folder: Path, *, limits: Limits = Limits()) -> dict[str, str]:
-    """Unpack a zip, tar or tar.gz file into a folder that is not there yet: all of it, or nothing.
+    """Unpack a zip, tar or tar.gz file into a new folder, completely or not at all.
 
     Returns:
         The sha256 of every file, by its path in the folder.
 
     Raises:
-        Refused: if the file is no such archive, is damaged, cut off or encrypted, grows beyond the
-            limits, or holds a link, a device, or a name that leads out of the folder.
-        FileInTheWayError: if the folder is there.
+        BadArchive: if the file is not such an archive, is damaged, cut off or encrypted, exceeds
+            the limits, or contains a link, a device, or a name that leads out of the folder.
+        FileInTheWayError: if the folder exists.
     """
     if folder.exists():
         raise FileInTheWayError(f"{folder} is there already: {file.name} was not unpacked")
-    found = kind(file)
-    if found is None:
-        raise Refused("it is neither a zip, nor a tar, nor a tar.gz archive")
+    form = kind(file)
+    if form is None:
+        raise BadArchive("it is neither a zip, nor a tar, nor a tar.gz archive")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
         inside = Path(temporary, "unpacked")
         inside.mkdir()
         try:
-            members = _zip(file, limits) if found == "zip" else _tar(file, found)
+            members = _zip(file, limits) if form == "zip" else _tar(file, form)
             contents = _write(members, inside, file.stat().st_size, limits)
-        except Refused:
+        except BadArchive:
             raise
         except _DAMAGE as error:
-            raise Refused(f"it is damaged or cut off ({_reason(error)})") from error
+            raise BadArchive(f"it is damaged or cut off ({_reason(error)})") from error
         except OSError as error:
-            if error.errno != errno.EINVAL:  # given for an impossible place in a damaged zip
+            if error.errno != errno.EINVAL:  # raised for an impossible offset in a damaged zip file
                 raise
-            raise Refused(f"it is damaged or cut off ({_reason(error)})") from error
+            raise BadArchive(f"it is damaged or cut off ({_reason(error)})") from error
         if not contents:
-            raise Refused("it holds no file")
+            raise BadArchive("it holds no file")
         inside.rename(folder)
     return contents
 
@@ -105,33 +105,33 @@ _DAMAGE = (
     zlib.error,
     struct.error,
     EOFError,
-    NotImplementedError,  # a version that zipfile doesn't know
+    NotImplementedError,  # a version that zipfile doesn't support
     OverflowError,
-    RecursionError,  # tarfile calls itself for each of a row of extended headers
-    ValueError,  # of broken headers: numbers, encodings
+    RecursionError,  # tarfile calls itself for each extended header in a row
+    ValueError,  # wrong numbers and encodings in headers
     LookupError,
 )
 
 
 def _write(members: Members, folder: Path, packed: int, limits: Limits) -> dict[str, str]:
-    most = _most(packed, limits)
-    left = most
+    limit = _size_limit(packed, limits)
+    left = limit
     contents: dict[str, str] = {}
     for count, (name, size, stream) in enumerate(members, 1):
         if count > limits.files:
-            raise Refused(f"it holds more than {limits.files} files: it looks like a bomb")
+            raise BadArchive(f"it holds more than {limits.files} files: it looks like a bomb")
         parts = _parts(name)
-        if any(map(is_left_behind, parts)):  # as `__MACOSX/._name`, which no reader looks at
+        if any(map(is_left_behind, parts)):  # such as `__MACOSX/._name`, which readers ignore
             continue
         target = folder.joinpath(*parts)
         if stream is None:
             _make(target, name)
             continue
         if not parts:
-            raise Refused(f"it holds a file named {name!r}")
+            raise BadArchive(f"it holds a file named {name!r}")
         _make(target.parent, name)
         if target.exists():
-            raise Refused(f"it holds {name!r} twice, or names that this disk can't tell apart")
+            raise BadArchive(f"it holds {name!r} twice, or names that this disk can't tell apart")
         digest = hashlib.sha256()
         done = 0
         with atomic.naming(target), target.open("xb") as out:
@@ -139,39 +139,41 @@ def _write(members: Members, folder: Path, packed: int, limits: Limits) -> dict[
                 done += len(piece)
                 left -= len(piece)
                 if left < 0 or done > size:
-                    raise _bomb(packed, most)
+                    raise _bomb(packed, limit)
                 digest.update(piece)
                 out.write(piece)
         if done < size:
-            raise Refused(f"it is cut off: {name!r} has {done} of {size} bytes")
+            raise BadArchive(f"it is cut off: {name!r} has {done} of {size} bytes")
         contents["/".join(parts)] = digest.hexdigest()
     return contents
 
 
-def _most(packed: int, limits: Limits) -> int:
+def _size_limit(packed: int, limits: Limits) -> int:
     return min(limits.size, limits.free + limits.ratio * packed)
 
 
-def _bomb(packed: int, most: int) -> Refused:
-    return Refused(
-        f"it has {packed} bytes and would grow to more than {most}, or than it says itself: it"
+def _bomb(packed: int, limit: int) -> BadArchive:
+    return BadArchive(
+        f"it has {packed} bytes and would grow to more than {limit}, or than its headers say: it"
         " looks like a bomb"
     )
 
 
 def _parts(name: str) -> list[str]:
-    """The folders and the name of a member, none of which leads anywhere else."""
+    """The parts of a member's path; refuses a path that leads out of the folder."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if (
         name.startswith("/")
         or ".." in parts
         or "\\" in name
-        or ":" in name  # a drive, or a stream of a file, on Windows
-        or any(category(letter) in ("Cc", "Cs") for letter in name)  # controls, broken UTF-8
+        or ":" in name  # on Windows, a drive or a stream of a file
+        or any(category(letter) in ("Cc", "Cs") for letter in name)  # control, broken UTF-8
         or len(name.encode()) > LONGEST
         or any(len(part.encode()) > 255 for part in parts)
     ):
-        raise Refused(f"it holds {name!r:.99}, which leads out of its folder or is no plain name")
+        raise BadArchive(
+            f"it holds {name!r:.99}, which leads out of its folder or is no plain name"
+        )
     return parts
 
 
@@ -179,24 +181,24 @@ def _make(folder: Path, name: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        raise Refused(f"it holds {name!r} below what is a file") from error
+        raise BadArchive(f"it holds {name!r} below a file") from error
 
 
 def _zip(file: Path, limits: Limits) -> Members:
     with zipfile.ZipFile(file) as archive:
         listed = archive.infolist()
-        most = _most(file.stat().st_size, limits)
-        if sum(info.file_size for info in listed) > most:  # before anything is written
-            raise _bomb(file.stat().st_size, most)
+        limit = _size_limit(file.stat().st_size, limits)
+        if sum(info.file_size for info in listed) > limit:  # checked before anything is written
+            raise _bomb(file.stat().st_size, limit)
         for info in listed:
-            name = info.orig_filename  # zipfile cuts names at a zero byte
-            form = stat.S_IFMT(info.external_attr >> 16)  # 0 where a system without modes packed it
-            if form not in (0, stat.S_IFREG, stat.S_IFDIR):
-                raise Refused(f"it holds {name!r}, which is a link or a device")
+            name = info.orig_filename  # `filename` ends at the first zero byte
+            mode = stat.S_IFMT(info.external_attr >> 16)  # 0 if packed on a system without modes
+            if mode not in (0, stat.S_IFREG, stat.S_IFDIR):
+                raise BadArchive(f"it holds {name!r}, which is a link or a device")
             if info.flag_bits & 1:
-                raise Refused(f"{name!r} in it is encrypted")
+                raise BadArchive(f"{name!r} in it is encrypted")
             if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise Refused(
+                raise BadArchive(
                     f"{name!r} in it is packed by method {info.compress_type}, not deflate"
                 )
             if info.is_dir():
@@ -207,29 +209,29 @@ def _zip(file: Path, limits: Limits) -> Members:
 
 
 class _Header(tarfile.TarInfo):
-    """A header of a tar file that is intact; tarfile takes a broken one for the archive's end."""
+    """A checked header of a tar file; tarfile treats a broken header as the archive's end."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Header":
         if not buf:
-            raise Refused("it is cut off: its end mark is missing")
+            raise BadArchive("it is cut off: its end mark is missing")
         try:
             header = super().frombuf(buf, encoding, errors)
         except tarfile.HeaderError as error:
             if len(buf) == tarfile.BLOCKSIZE and not any(buf):
                 raise  # a block of zeros is the end mark
-            raise Refused(f"it is damaged or cut off ({error})") from error
+            raise BadArchive(f"it is damaged or cut off ({error})") from error
         notes = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
         names = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
-        if header.type in notes + names and header.size > NOTE:  # tarfile would read it whole
-            raise Refused(f"a header in it says that it has {header.size} bytes")
+        if header.type in notes + names and header.size > NOTE:  # tarfile would read it into memory
+            raise BadArchive(f"a header in it says that it has {header.size} bytes")
         return header
 
 
-def _tar(file: Path, found: Kind) -> Members:
-    # As a stream: one pass, and GzipFile compares the checksum when it comes to the end.
+def _tar(file: Path, form: Kind) -> Members:
+    # Read as a stream, in one pass, so that GzipFile reaches the end and compares the checksum.
     with (
-        gzip.open(file) if found == "tar.gz" else file.open("rb") as stream,
+        gzip.open(file) if form == "tar.gz" else file.open("rb") as stream,
         tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header) as archive,
     ):
         for member in archive:
@@ -239,12 +241,12 @@ def _tar(file: Path, found: Kind) -> Members:
             elif member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse():
                 yield name, member.size, archive.extractfile(member)
             else:
-                raise Refused(f"it holds {name!r}, which is a link, a device or full of holes")
+                raise BadArchive(f"it holds {name!r}, which is a link, a device or full of holes")
         padding = 0
         while piece := stream.read(PIECE):
             padding += len(piece)
             if any(piece) or padding > Limits.free:
-                raise Refused("more follows after its end mark")
+                raise BadArchive("more follows after its end mark")
 
 
 def _reason(error: BaseException) -> str:

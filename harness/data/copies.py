@@ -1,4 +1,4 @@
-"""A published file: where it is, and how to know it by its size, hash and first bytes."""
+"""Published files: their addresses, and checks of their size, hash and first bytes."""
 
 import hashlib
 import re
@@ -9,54 +9,54 @@ from pathlib import Path, PurePosixPath
 from harness.errors import InputError
 
 PIECE = 1 << 18  # bytes read at a time
-HEAD = 512  # bytes that tell a web page or a Git LFS pointer from data
+HEAD = 512  # first bytes, enough to recognise a web page or a Git LFS pointer
 PAGE = "it is a web page, not the file"
 MARKUP = rb"(\xef\xbb\xbf)?\s*(<!--.*?-->\s*)?<(!doctype|html|head|\?xml)"
 
 
 @dataclass(frozen=True)
 class Copy:
-    """A file at one address, and how to know it. Mirrors that packed anew have other bytes."""
+    """A file at one address, with its hash and size. An archive packed again has other bytes."""
 
     url: str
-    hash: str | None = None  # "sha256:...", "md5:...", "git:..." (of a blob); None: none published
-    size: int | None = None  # bytes, where known
+    hash: str | None = None  # "sha256:...", "md5:...", "git:..." (of a blob); None if not published
+    size: int | None = None  # bytes; None if not published
 
     @property
     def file(self) -> str:
-        """Its name on the server."""
+        """Its file name on the server."""
         return PurePosixPath(urllib.parse.unquote(urllib.parse.urlsplit(self.url).path)).name
 
 
-class Refused(InputError):
-    """What came is not the file that was asked for; it is not kept."""
+class CopyRefused(InputError):
+    """A file is not the published one, or its address is not safe; the file is not kept."""
 
 
 def check(file: Path, copy: Copy) -> None:
-    """See whether a file is a copy, as far as its size, hash and first bytes tell.
+    """Refuse a file whose size, hash or first bytes are not those of the copy.
 
     Raises:
-        Refused: if it is not; says what it is instead.
+        CopyRefused: if they are not; says how the file differs.
     """
     size = file.stat().st_size
     with file.open("rb") as stream:
         head = stream.read(HEAD)
     if wrong := impostor(head):
-        raise Refused(wrong)
+        raise CopyRefused(wrong)
     if copy.size is not None and size != copy.size:
         came = "was cut off" if size < copy.size else "is too long"
-        raise Refused(f"it {came}, or is another file: {size} bytes, {copy.size} are wanted")
+        raise CopyRefused(f"it {came}, or is another file: {size} bytes, {copy.size} are wanted")
     if not size:
-        raise Refused("it is empty")
+        raise CopyRefused("it is empty")
     if copy.hash:
         kind, _, wanted = copy.hash.partition(":")
-        found = digest(file, kind)
-        if found != wanted:
-            raise Refused(f"its {kind} is {found}, {wanted} is wanted: it is another file")
+        actual = digest(file, kind)
+        if actual != wanted:
+            raise CopyRefused(f"its {kind} is {actual}, {wanted} is wanted: it is another file")
 
 
 def digest(file: Path, kind: str = "sha256") -> str:
-    """The hash of a file: "sha256", "md5", or "git" for the name that git gives its contents."""
+    """The hash of a file in hexadecimal: "sha256", "md5", or "git" for git's blob name."""
     with file.open("rb") as stream:
         if kind != "git":
             return hashlib.file_digest(stream, kind).hexdigest()
@@ -67,7 +67,7 @@ def digest(file: Path, kind: str = "sha256") -> str:
 
 
 def impostor(head: bytes) -> str | None:
-    """What is often given in place of a file, told by its first bytes."""
+    """A message if the first bytes are those of a web page or a Git LFS pointer; else None."""
     if head.startswith(b"version https://git-lfs.github.com/spec/"):
         return "it is a Git LFS pointer, not the file that it stands for"
     if re.match(MARKUP, head, re.IGNORECASE | re.DOTALL):

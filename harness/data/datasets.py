@@ -1,6 +1,6 @@
-"""Published data sets as rows of data, the folder where they are kept, and what is there of them.
+"""Describes published data sets, finds the local ones and verifies their files.
 
-`dataset_fetch` puts a set there, and leaves a list of its files in it, for `verify`.
+`harness.data.fetch` puts a set into its folder, with a list of its files for `verify`.
 """
 
 import logging
@@ -16,51 +16,51 @@ from harness.data.copies import Copy, digest
 from harness.errors import FileMissingError, InputError, UnknownNameError
 from harness.files import folders, home, texts
 
-LIST = ".harness.json"  # in the folder of a set: where it comes from, and its files
+LIST = ".harness.json"  # file in the folder of a set: its origin and its files
 HERE, INCOMPLETE, ABSENT = "here", "incomplete", "not here"
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Part:
+class SetPart:
     """One file of a published set: an archive to unpack, or a file to keep as it is."""
 
     copies: tuple[Copy, ...]  # mirrors, tried in turn
-    into: str = ""  # folder in the set; an archive that shares it with nothing else
+    into: str = ""  # folder in the set; an archive has its folder for itself
 
     @property
     def packed(self) -> bool:
-        """Whether it is an archive."""
+        """Whether the part is an archive."""
         return self.copies[0].file.endswith(archive.SUFFIXES)
 
 
 @dataclass(frozen=True)
-class Source:
-    """A published data set: where it is, how to know it, its terms, and who needs what of it."""
+class PublishedSet:
+    """A published data set: its mirrors, hashes and licence, and the files that protocols read."""
 
-    name: str  # "phototour/liberty"; its folder bears this name too
+    name: str  # "phototour/liberty"; also the name of its folder
     title: str
-    page: str  # where it is described
-    parts: tuple[Part, ...]
+    page: str  # its web page
+    parts: tuple[SetPart, ...]
     licence: str
     citation: str
     needs: Mapping[str, tuple[str, ...]]  # protocol -> patterns of files that it reads
-    roughly: str = ""  # size of the download, where no exact one is known
-    # What is known of its unpacked files: pattern -> how many there are, and bytes of each.
+    roughly: str = ""  # size of the download, if the exact size is unknown
+    # Published facts about its unpacked files: pattern -> number of files, bytes of each.
     sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    by_hand: str = ""  # where people found it when no mirror answers, and what it must hold
+    by_hand: str = ""  # hint if no mirror answers: other places, and the contents to expect
 
     @property
     def place(self) -> Path:
-        """Its folder, whether it is there or not."""
+        """Its folder; it may not exist."""
         return root().joinpath(*self.name.split("/"))
 
     @property
     def lacks(self) -> list[str]:
-        """Patterns of what is needed of it that nothing in its folder fits."""
+        """Patterns of needed files that match no file in its folder."""
         patterns = [pattern for needed in self.needs.values() for pattern in needed]
-        if not patterns:  # no protocol says: the files that are not packed, or else anything
+        if not patterns:  # no protocol needs files: require the unpacked parts, or any file
             patterns = [
                 "/".join(filter(None, (part.into, part.copies[0].file)))
                 for part in self.parts
@@ -70,19 +70,19 @@ class Source:
         return [pattern for pattern in wanted if not any(self.place.glob(pattern))]
 
     def differences(self, folder: Path) -> dict[str, str]:
-        """How a folder differs from the published sizes: a sentence for each pattern that does."""
-        found = {}
+        """Differences of a folder from the published sizes: a sentence for each such pattern."""
+        sentences = {}
         for pattern, (number, size) in self.sizes.items():
             sizes = {file.name: file.stat().st_size for file in sorted(folder.glob(pattern))}
-            other = next((name for name, own in sizes.items() if own != size), None)
+            odd = next((name for name, actual in sizes.items() if actual != size), None)
             if len(sizes) != number:
-                found[pattern] = f"files {pattern}: {len(sizes)}, {number} are published"
-            elif other is not None:
-                found[pattern] = f"{other} has {sizes[other]} bytes, {size} are published"
-        return found
+                sentences[pattern] = f"files {pattern}: {len(sizes)}, {number} are published"
+            elif odd is not None:
+                sentences[pattern] = f"{odd} has {sizes[odd]} bytes, {size} are published"
+        return sentences
 
     def reads(self, pattern: str) -> bool:
-        """Whether a protocol needs these files."""
+        """Whether a protocol needs the files of this pattern."""
         return any(pattern in needed for needed in self.needs.values())
 
     @property
@@ -95,25 +95,25 @@ class Source:
 
 @dataclass(frozen=True)
 class Differences:
-    """How a folder differs from what was fetched, by paths in it."""
+    """Differences of a folder from the fetched files, as paths in it."""
 
     missing: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
-    unlike: tuple[str, ...] = ()  # the published set: sentences on sizes and numbers of files
-    files: int = field(default=0, compare=False)  # looked at
+    unlike: tuple[str, ...] = ()  # sentences on sizes and numbers of files that differ
+    files: int = field(default=0, compare=False)  # number of files checked
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Whether there are differences."""
         return bool(self.missing or self.changed or self.extra or self.unlike)
 
 
-def known() -> dict[str, Source]:
-    """Every set that an installed package lists, by name."""
-    rows: dict[str, Source] = {}
+def known() -> dict[str, PublishedSet]:
+    """All sets that installed packages declare, by name."""
+    rows: dict[str, PublishedSet] = {}
     for table in registry.names("datasets"):
         try:
-            listed: Iterable[Source] = registry.load("datasets", table)
+            listed: Iterable[PublishedSet] = registry.load("datasets", table)
         except ImportError as error:  # one broken package must not hide the others' sets
             log.warning("%s", error)
             continue
@@ -126,18 +126,18 @@ def known() -> dict[str, Source]:
     return rows
 
 
-def named(name: str) -> list[Source]:
-    """The set of this name, or all below it: "phototour" stands for its six scenes."""
+def named(name: str) -> list[PublishedSet]:
+    """The set of this name, or all sets below it: "phototour" stands for its six scenes."""
     rows = known()
-    found = [row for key, row in sorted(rows.items()) if key == name or key.startswith(f"{name}/")]
-    if not found:
+    sets = [row for key, row in sorted(rows.items()) if key == name or key.startswith(f"{name}/")]
+    if not sets:
         families = {key.rpartition("/")[0] for key in rows} - {""}
         raise UnknownNameError(registry.unknown("datasets", name, {*rows, *families}))
-    return found
+    return sets
 
 
-def one(name: str) -> Source:
-    """The set of this name; an error where several sets are below it."""
+def single(name: str) -> PublishedSet:
+    """The set of this name; an error if the name stands for several sets."""
     rows = named(name)
     if len(rows) > 1:
         raise UnknownNameError(
@@ -147,32 +147,32 @@ def one(name: str) -> Source:
 
 
 def root() -> Path:
-    """The folder of all sets: HARNESS_DATA_HOME, or a place in the user's cache."""
+    """The folder of all sets: HARNESS_DATA_HOME, or a folder in the user's cache."""
     given = os.environ.get("HARNESS_DATA_HOME")
     return Path(given) if given else home.cache("datasets")
 
 
 def path(name: str) -> Path | None:
-    """The folder of a set, or of the sets below a name; None if none of them is here as needed.
+    """The folder of a set, or of the sets below a name; None if none of them is complete here.
 
     Raises:
-        UnknownNameError: if there is no set of this name; says the nearest.
+        UnknownNameError: if there is no set of this name; gives the nearest name.
     """
     here = any(row.state == HERE for row in named(name))
     return root().joinpath(*name.split("/")) if here else None
 
 
 def verify(name: str) -> Differences:
-    """Hash every file of a set again and compare it with the list made when it was fetched.
+    """Differences of a set's files from the list of hashes that was made when it was fetched.
 
-    Sizes are compared with the published ones, too, where such are known.
+    Sizes and numbers of files are also compared with published ones, if known.
 
     Raises:
-        FileMissingError: if the set is not here, or there is no list because it was put there by
-            hand; says whether the published sizes are met.
+        FileMissingError: if the set is not here, or has no list since it was put there by hand;
+            says whether its files have the published sizes.
         InputError: if the list is damaged.
     """
-    row = one(name)
+    row = single(name)
     place = row.place
     if not place.is_dir():
         raise FileMissingError(f"{name} is not here: harness data fetch {name}")
@@ -182,29 +182,29 @@ def verify(name: str) -> Differences:
     except FileNotFoundError as error:
         sizes = "; ".join(unlike) or "numbers and sizes of files are the published ones"
         raise FileMissingError(f"{error}; {sizes}" if row.sizes else str(error)) from error
-    found = {
+    present = {
         file.relative_to(place).as_posix(): file for file in folders.files(place, dead_links=True)
     }
-    both = sorted(wanted.keys() & found.keys())
-    with ThreadPoolExecutor() as pool:  # hashing lets other threads run
-        same = list(pool.map(lambda path: _hash(found[path]) == wanted[path], both))
+    both = sorted(wanted.keys() & present.keys())
+    with ThreadPoolExecutor() as pool:  # hashing releases the GIL
+        same = list(pool.map(lambda path: _hash(present[path]) == wanted[path], both))
     return Differences(
-        missing=tuple(sorted(wanted.keys() - found.keys())),
+        missing=tuple(sorted(wanted.keys() - present.keys())),
         changed=tuple(path for path, is_same in zip(both, same, strict=True) if not is_same),
-        extra=tuple(sorted(found.keys() - wanted.keys())),
+        extra=tuple(sorted(present.keys() - wanted.keys())),
         unlike=unlike,
-        files=len(found),
+        files=len(present),
     )
 
 
 def listing() -> Iterator[str]:
-    """One line a set: its name, whether it is here, the size of its download, its title."""
+    """One line for each set: name, whether it is here, size of the download, title."""
     for name, row in sorted(known().items()):
         yield f"{name:28} {row.state:10} {_size(row):>9}  {row.title}"
 
 
 def about(name: str) -> Iterator[str]:
-    """All that is known of the sets of a name."""
+    """Lines with all facts about the sets of a name."""
     for row in named(name):
         yield f"{row.name}: {row.title}"
         yield f"  folder    {row.place}{'' if row.state == HERE else f' ({row.state})'}"
@@ -224,7 +224,7 @@ def about(name: str) -> Iterator[str]:
 
 
 def _listed(place: Path) -> dict[str, str]:
-    """The sha256 of each file of a set, as the list in its folder has it."""
+    """The sha256 of each file of a set, from the list in its folder."""
     try:
         files = texts.read_json(place / LIST)["files"]
         return {
@@ -246,11 +246,11 @@ def _listed(place: Path) -> dict[str, str]:
 def _hash(file: Path) -> str:
     try:
         return digest(file)
-    except OSError:  # not to be read, or a link to nowhere: certainly not what was fetched
+    except OSError:  # not readable, or a link without target: not the fetched file
         return ""
 
 
-def _size(row: Source) -> str:
+def _size(row: PublishedSet) -> str:
     sizes = [part.copies[0].size for part in row.parts]
     if any(size is None for size in sizes):
         return row.roughly or "?"

@@ -1,7 +1,7 @@
-"""Files fetched whole: mirrors in turn, resumed where they broke off, known by their hash.
+"""Downloads files completely: tries mirrors in turn, resumes after interruptions, checks hashes.
 
-pooch, the usual library for this, has no resume and no mirrors, and deletes what came before an
-interruption; what is left of its work is a hash check. So this is urllib.
+It uses urllib. The usual library, pooch, has no resume and no mirrors, and deletes a file when its
+download is interrupted.
 """
 
 import hashlib
@@ -21,23 +21,23 @@ from typing import TypeVar
 from rich import progress as rich
 
 from harness.data import web
-from harness.data.copies import HEAD, PAGE, PIECE, Copy, Refused, check, digest, impostor
+from harness.data.copies import HEAD, PAGE, PIECE, Copy, CopyRefused, check, digest, impostor
 from harness.data.web import Answer, Interrupted, Unreachable
 from harness.errors import SystemRefusedError
 from harness.escape import visible
 from harness.files import atomic
 from harness.progress import Bar
 
-TRIES = 3  # connections in a row that bring no new byte, before a mirror is given up
+TRIES = 3  # connections in a row without a new byte before the next mirror is tried
 PAUSE = 1.0  # seconds before the second try
-MOST = 1 << 38  # bytes (256 GiB) taken from a server that does not say how many there are
+MOST = 1 << 38  # bytes (256 GiB) accepted from a server that does not say the size
 
-Progress = Callable[[int, int | None], None]  # bytes that are here, bytes in all where known
+Progress = Callable[[int, int | None], None]  # bytes here, bytes in all or None
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-# What is the mirror's fault or its file's, so that the next may do better.
+# Errors of a mirror or its file, after which the next mirror is tried.
 _NEXT = (ValueError, RecursionError, Interrupted, Unreachable, urllib.error.HTTPError)
 
 
@@ -46,26 +46,29 @@ def fetch(
     folder: Path,
     accept: Callable[[Path], T],
     *,
-    what: str,
+    title: str,
     by_hand: str,
     progress: Progress = lambda done, total: None,
 ) -> tuple[T, Path, Copy]:
-    """Download the first of several copies that is whole and accepted.
+    """Download the first of several copies that is complete and accepted.
 
     Args:
         copies: tried in turn.
-        folder: where the file is put together. What an interruption left there is gone on with;
-            a finished file stays, to be moved or deleted by the caller.
-        accept: is given the file; its value is returned. It raises ValueError if the file is not
-            what it should be, and the next copy is tried. After any other error but OSError, which
-            is the disk's, the file is dropped too: it would bring the same error again.
-        what: the name for messages.
-        by_hand: what to do without a network, as the last part of a sentence.
-        progress: told of every piece that comes.
+        folder: for the file. An interrupted download in it is resumed. A finished file stays, and
+            the caller moves or deletes it.
+        accept: called with the file. If it raises ValueError, the file is wrong and the next copy
+            is tried. After any other error except OSError, which comes from the disk, the file is
+            deleted too, since it would cause the same error again.
+        title: the name for messages.
+        by_hand: what the user can do without a network, as the end of a message.
+        progress: called for every piece that arrives.
+
+    Returns:
+        The value of `accept`, the file, and its copy.
 
     Raises:
-        SystemRefusedError: if no copy can be had; says of each why, or in one sentence that there
-            is no network.
+        SystemRefusedError: if no copy can be downloaded; gives the reason for each, or says that
+            there is no network.
     """
     troubles: list[tuple[Copy, Exception]] = []
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,16 +92,16 @@ def fetch(
     if troubles and all(isinstance(error, Unreachable) for _, error in troubles):
         hosts = dict.fromkeys(urllib.parse.urlsplit(copy.url).netloc for copy, _ in troubles)
         raise SystemRefusedError(
-            f"{what}: there seems to be no network, since {' and '.join(hosts)} can't be reached"
+            f"{title}: there seems to be no network, since {' and '.join(hosts)} can't be reached"
             f" ({troubles[0][1]}); {by_hand}"
         )
-    told = "; ".join(f"{copy.url}: {web.fault(error)}" for copy, error in troubles)
-    raise SystemRefusedError(f"{what}: no mirror gave it: {told or 'none is known'}; {by_hand}")
+    reasons = "; ".join(f"{copy.url}: {web.fault(error)}" for copy, error in troubles)
+    raise SystemRefusedError(f"{title}: no mirror gave it: {reasons or 'none is known'}; {by_hand}")
 
 
 @contextmanager
-def bar(what: str) -> Iterator[Progress]:
-    """A progress bar for bytes on stderr, or lines where that is no terminal."""
+def bar(title: str) -> Iterator[Progress]:
+    """A progress bar for bytes on stderr, or lines in the log if stderr is not a terminal."""
     columns = (
         rich.TextColumn("{task.description}", markup=False),
         rich.BarColumn(),
@@ -107,7 +110,7 @@ def bar(what: str) -> Iterator[Progress]:
         rich.TimeRemainingColumn(),
     )
     with Bar(*columns, line=_line) as shown:
-        task = shown.add_task(visible(what), total=None)
+        task = shown.add_task(visible(title), total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total)
 
 
@@ -117,17 +120,17 @@ def _line(task: rich.Task) -> str:
 
 
 def _key(copy: Copy) -> str:
-    """Copies of one hash share what is downloaded already; others are kept apart."""
+    """Key for the name of the unfinished file; copies of the same hash share that file."""
     return hashlib.sha256((copy.hash or copy.url).encode()).hexdigest()[:8]
 
 
 def _obtain(copy: Copy, part: Path, progress: Progress) -> None:
-    """Complete a file and check it; if an older beginning spoilt it, once more without."""
+    """Complete a file and check it; if a resumed file is wrong, download it once more from zero."""
     older = part.exists()
     _complete(copy, part, progress)
     try:
         check(part, copy)
-    except Refused:
+    except CopyRefused:
         _discard(part)
         if not older:
             raise
@@ -135,7 +138,7 @@ def _obtain(copy: Copy, part: Path, progress: Progress) -> None:
 
 
 def _complete(copy: Copy, part: Path, progress: Progress) -> None:
-    """Go on until all is here: again after each interruption, as long as that brings something."""
+    """Download the rest; resume after interruptions, as long as connections bring bytes."""
     have = _size(part)
     if have and (have == copy.size or (copy.hash and not copy.size and _is(part, copy.hash))):
         return
@@ -152,10 +155,10 @@ def _complete(copy: Copy, part: Path, progress: Progress) -> None:
 
 
 def _continue(copy: Copy, part: Path, progress: Progress, *, anew: bool = False) -> None:
-    """One connection: the bytes from the end of `part` on, where the server can do that.
+    """Use one connection to add bytes to the end of `part`, if the server supports that.
 
-    An answer that is refused before its first byte leaves what is here as it is: a page to log in
-    on, given in place of the file, must not cost what was downloaded yesterday.
+    An answer that is refused before its first byte does not change `part`: if the server sends a
+    log-in page instead of the file, yesterday's download must not be lost.
     """
     have = 0 if anew else _size(part)
     with web.ask(copy, _range(copy, part, have)) as answer:
@@ -166,16 +169,16 @@ def _continue(copy: Copy, part: Path, progress: Progress, *, anew: bool = False)
                 _write(answer, copy, part, begin, total, progress)
             return
     if anew:
-        raise Refused("it gives no more than a part of the file")
+        raise CopyRefused("it gives only a part of the file")
     _continue(copy, part, progress, anew=True)
 
 
 def _expected(answer: Answer, copy: Copy, part: Path, begin: int, total: int | None) -> int | None:
-    """Bytes in all, as far as it is known; refuses what can't be the file before any is written."""
+    """Size of the whole file, if known; refuses a wrong answer before anything is written."""
     if copy.size is not None and total not in (None, copy.size):
-        raise Refused(f"it has {total} bytes, {copy.size} are wanted: it is another file")
+        raise CopyRefused(f"it has {total} bytes, {copy.size} are wanted: it is another file")
     if answer.headers.get_content_type() == "text/html":
-        raise Refused(f"{PAGE} ({answer.url})")
+        raise CopyRefused(f"{PAGE} ({answer.url})")
     total = total if copy.size is None else copy.size
     free = shutil.disk_usage(part.parent).free
     if total is not None and total - begin > free:
@@ -187,7 +190,7 @@ def _expected(answer: Answer, copy: Copy, part: Path, begin: int, total: int | N
 
 
 def _range(copy: Copy, part: Path, have: int) -> dict[str, str]:
-    """Headers that ask for the rest of a file, if it can be told that it is the same file."""
+    """Headers that ask for the rest of a file, if a hash or validator identifies it."""
     if not have:
         return {}
     validator = _validator(copy, part)
@@ -197,11 +200,11 @@ def _range(copy: Copy, part: Path, have: int) -> dict[str, str]:
 
 
 def _span(answer: Answer, have: int) -> tuple[int | None, int | None]:
-    """Where the bytes that come begin, None if they fit nowhere; how many the whole file has."""
+    """Offset of the bytes in the answer, None if they don't fit; size of the whole file."""
     if answer.status in (206, 416):
         form = r"bytes (\d+)-\d+/(\d+|\*)" if answer.status == 206 else r"bytes (\*)/(\d+)"
-        found = re.fullmatch(form, answer.headers.get("Content-Range", "").strip())
-        begin, total = found.groups() if found else ("", "")
+        match = re.fullmatch(form, answer.headers.get("Content-Range", "").strip())
+        begin, total = match.groups() if match else ("", "")
         whole = None if total == "*" else int(total or -1)
         if begin == str(have) or (begin == "*" and whole == have):
             return have, whole
@@ -218,17 +221,17 @@ def _write(
     total: int | None,
     progress: Progress,
 ) -> None:
-    """Write an answer to the end of `part`, or to a new one where it begins at 0."""
-    end = None if answer.length is None else begin + answer.length  # where the server says
+    """Write an answer to the end of `part`, or to a new file if the answer begins at 0."""
+    end = None if answer.length is None else begin + answer.length  # None: unknown
     piece = _piece(answer, begin, total)
     if not begin:
         if wrong := impostor(piece[:HEAD]):
-            raise Refused(wrong)
+            raise CopyRefused(wrong)
         _remember(answer, copy, part)
     if total is None and not copy.hash and not getattr(answer, "chunked", False):
         log.warning(
-            "%s: the server does not say how long it is, and no hash is published: only its"
-            " contents can tell whether it is whole",
+            "%s: the server does not say the size, and no hash is published: only its"
+            " contents can show whether it is complete",
             copy.url,
         )
     done = begin
@@ -237,7 +240,7 @@ def _write(
             done += len(piece)
             if done > (MOST if total is None else total):
                 _discard(part)
-                raise Refused(f"it gave more than {MOST if total is None else total} bytes")
+                raise CopyRefused(f"it gave more than {MOST if total is None else total} bytes")
             stream.write(piece)
             progress(done, total)
             piece = _piece(answer, done, total) if done != end else b""
@@ -246,7 +249,7 @@ def _write(
 
 
 def _piece(answer: Answer, done: int, total: int | None) -> bytes:
-    """What is there of the next piece: on a slow line, a kill must not cost much of it."""
+    """The bytes of the next piece that are here; on a slow line, a kill loses few of them."""
     try:
         piece: bytes = answer.read1(PIECE)
         return piece
@@ -259,7 +262,7 @@ def _broke(done: int, total: int | None, reason: str) -> str:
 
 
 def _remember(answer: Answer, copy: Copy, part: Path) -> None:
-    """Keep what tells later whether the server still has the same file."""
+    """Store the server's validator, which shows later whether it still has the same file."""
     etag = answer.headers.get("ETag", "")
     validator = etag if etag.startswith('"') else answer.headers.get("Last-Modified", "")
     note = json.dumps({"url": copy.url, "validator": validator})

@@ -1,6 +1,6 @@
-"""Fetches one published data set: from a mirror, or from files that the user has.
+"""Fetches a published data set: from a mirror, or from files that the user has.
 
-It is unpacked beside its place and moved there when nothing is missing.
+The set is unpacked in another folder and moved to its place when it is complete.
 """
 
 import json
@@ -11,13 +11,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from harness.data import archive, download
-from harness.data.copies import Copy, Refused, check, digest
-from harness.data.datasets import HERE, INCOMPLETE, LIST, Part, Source, one, root
+from harness.data.copies import Copy, CopyRefused, check, digest
+from harness.data.datasets import HERE, INCOMPLETE, LIST, PublishedSet, SetPart, root, single
 from harness.data.download import Progress
 from harness.errors import FileInTheWayError, FileMissingError, InputError
 from harness.files import atomic, folders, locks, matlab
 
-WORK = ".fetching"  # in the folder of all sets: downloads that are not finished, and locks
+WORK = ".fetching"  # in the folder of all sets: unfinished downloads, and locks
 
 log = logging.getLogger(__name__)
 
@@ -25,35 +25,35 @@ log = logging.getLogger(__name__)
 def fetch(
     name: str, files: Sequence[Path] = (), *, progress: Progress = lambda done, total: None
 ) -> Path:
-    """Get one set, if it is not here: from the user's files where they are given, else by download.
+    """The folder of a set; fetched if it is not here, from the user's files or by download.
 
-    Another process that fetches the same set is waited for. Whatever goes wrong, the set is not
-    there by half; only downloads that broke off are kept, to be gone on with.
+    If another process is fetching the same set, this one waits. After an error the set is never
+    there in part; only interrupted downloads stay, and are resumed the next time.
 
     Args:
         name: of one set.
-        files: its parts, under their published names; or one folder that has them; or, where the
-            set has one part, that file under any name.
-        progress: told of the bytes of each part.
+        files: the set's parts, under their published names; or one folder that contains them; or,
+            if the set has one part, that file under any name.
+        progress: called with the bytes of each part.
 
     Raises:
         UnknownNameError: if there is no set of this name.
         InputError, FileMissingError: if the user's files are not those of the set, by their hash
-            or by the published sizes of what is in them.
-        FileMissingError: if its folder is there and lacks what is needed; says what, and how to
-            mend it.
-        FileInTheWayError: if the set is here and the user gives files: they would not be looked at.
-        SystemRefusedError: if no mirror gives a part; says why of each, and how to bring it by
-            hand.
+            or by the published sizes of their contents.
+        FileMissingError: if its folder exists but lacks needed files; names them, and says what to
+            do.
+        FileInTheWayError: if the set is here and the user gives files, which would be ignored.
+        SystemRefusedError: if no mirror gives a part; says why for each mirror, and how to get the
+            part by hand.
     """
-    row = one(name)
+    row = single(name)
     if _is_here(row, files):
         return row.place
     given = _given(row, files)
     with _alone(row.name) as work:
-        if not _is_here(row, files):  # or another process has fetched it meanwhile
+        if not _is_here(row, files):  # or another process has fetched it in the meantime
             unpacked = work / "unpacked"
-            shutil.rmtree(unpacked, ignore_errors=True)  # of a process that was killed
+            shutil.rmtree(unpacked, ignore_errors=True)  # left by a killed process
             try:
                 _put_together(row, given, work, unpacked, progress)
             finally:
@@ -62,16 +62,16 @@ def fetch(
     return row.place
 
 
-def _is_here(row: Source, files: Sequence[Path]) -> bool:
-    """Whether a set need not be fetched; an error where it can't be."""
+def _is_here(row: PublishedSet, files: Sequence[Path]) -> bool:
+    """Whether a set is here and need not be fetched; an error if its folder is in the way."""
     if row.state == INCOMPLETE:
         raise FileMissingError(
             f"{row.place} is there but lacks {', '.join(row.lacks)}: put that there, or move the"
             f" folder away and run harness data fetch {row.name} again"
         )
     if row.state == HERE:
-        for said in row.differences(row.place).values():
-            log.warning("%s is not the published %s: %s", row.place, row.name, said)
+        for difference in row.differences(row.place).values():
+            log.warning("%s is not the published %s: %s", row.place, row.name, difference)
     if row.state == HERE and files:
         raise FileInTheWayError(
             f"{row.name} is here already, in {row.place}, and {', '.join(map(str, files))} was not"
@@ -82,7 +82,7 @@ def _is_here(row: Source, files: Sequence[Path]) -> bool:
 
 @contextmanager
 def _alone(name: str) -> Iterator[Path]:
-    """A folder to work in, for one process at a time."""
+    """A work folder that one process uses at a time."""
     work = root() / WORK / name.replace("/", "_")
     lock = work.with_name(f"{work.name}.lock")
     remedy = "set HARNESS_DATA_HOME to a folder of yours"
@@ -90,7 +90,7 @@ def _alone(name: str) -> Iterator[Path]:
     with ExitStack() as stack:
         work.parent.mkdir(parents=True, exist_ok=True)
         try:
-            stack.enter_context(locks.alone(lock, busy="it is waited for"))
+            stack.enter_context(locks.alone(lock, busy="another process has it"))
         except BlockingIOError:
             log.info("another process is fetching %s: waiting for it", name)
             stack.enter_context(locks.alone(lock))
@@ -98,24 +98,26 @@ def _alone(name: str) -> Iterator[Path]:
         try:
             yield work
         finally:
-            with suppress(OSError):  # downloads that broke off stay
+            with suppress(OSError):  # interrupted downloads stay
                 work.rmdir()
 
 
 def _put_together(
-    row: Source, given: Mapping[Part, Path], work: Path, unpacked: Path, progress: Progress
+    row: PublishedSet, given: Mapping[SetPart, Path], work: Path, unpacked: Path, progress: Progress
 ) -> None:
-    """Get all parts of a set, and move it to its place when it holds what protocols need."""
+    """Get all parts of a set, and move it to its place if it has the files that protocols need."""
     origins: list[dict[str, str]] = []
     contents: dict[str, str] = {}
     for part in row.parts:
-        origin, found = _get(row, part, given.get(part), work, unpacked, progress)
+        origin, hashes = _get(row, part, given.get(part), work, unpacked, progress)
         origins.append(origin)
-        contents |= found
+        contents |= hashes
     top = _top(row, unpacked)
     if top is None:
-        shutil.rmtree(work)  # so that the same files are not taken again
-        needed = "; ".join(f"{who} needs {', '.join(what)}" for who, what in row.needs.items())
+        shutil.rmtree(work)  # so that the wrong files are not used again
+        needed = "; ".join(
+            f"{protocol} needs {', '.join(patterns)}" for protocol, patterns in row.needs.items()
+        )
         sources = ", ".join(origin["url"] or origin["file"] for origin in origins)
         raise InputError(f"{row.name}: what {sources} gave is another set ({needed})")
     below = "".join(f"{part}/" for part in top.relative_to(unpacked).parts)
@@ -131,14 +133,14 @@ def _put_together(
 
 
 def _get(
-    row: Source,
-    part: Part,
+    row: PublishedSet,
+    part: SetPart,
     given: Path | None,
     work: Path,
     unpacked: Path,
     progress: Progress,
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Put one part into the folder: where it comes from, and the sha256 of each of its files."""
+    """Put one part into the folder; returns its origin and the sha256 of each of its files."""
     into = unpacked / part.into
 
     def accept(file: Path) -> dict[str, str]:
@@ -159,82 +161,82 @@ def _get(
     if given:
         copy, file, url = _known(part, given), given, ""
         try:
-            found = accept(file)
+            hashes = accept(file)
         except ValueError as error:
             raise InputError(f"{given} can't be taken for {row.name}: {error}") from error
     else:
-        found, file, copy = download.fetch(
-            part.copies, work, accept, what=row.name, by_hand=_by_hand(row), progress=progress
+        hashes, file, copy = download.fetch(
+            part.copies, work, accept, title=row.name, by_hand=_by_hand(row), progress=progress
         )
         url = copy.url
     prefix = f"{part.into}/" if part.into else ""
     origin = {
         "file": copy.file,
-        "url": url,  # "" where the user brought it
+        "url": url,  # "" if the user gave the file
         "sha256": digest(file),
-        "known_by": copy.hash or "",  # "" where no hash is published
+        "known_by": copy.hash or "",  # "" if no hash is published
     }
-    return origin, {prefix + name: sha256 for name, sha256 in found.items()}
+    return origin, {prefix + name: sha256 for name, sha256 in hashes.items()}
 
 
-def _check_sizes(row: Source, unpacked: Path) -> None:
-    """Compare numbers and sizes of files with those that are published.
+def _check_sizes(row: PublishedSet, unpacked: Path) -> None:
+    """Compare numbers and sizes of files with the published ones.
 
     Raises:
-        InputError: if files that protocols read have others; others are only warned of.
+        InputError: if files that protocols read differ; differences of other files are logged.
     """
     wrong = row.differences(_top(row, unpacked) or unpacked)
-    needed = [said for pattern, said in wrong.items() if row.reads(pattern)]
+    needed = [difference for pattern, difference in wrong.items() if row.reads(pattern)]
     if needed:
         raise InputError(f"it is not the published set: {'; '.join(needed)}")
-    for said in wrong.values():
-        log.warning("%s: %s; no protocol reads it", row.name, said)
+    for difference in wrong.values():
+        log.warning("%s: %s; no protocol reads it", row.name, difference)
 
 
-def _given(row: Source, files: Sequence[Path]) -> dict[Part, Path]:
-    """Which of the user's files is which part."""
+def _given(row: PublishedSet, files: Sequence[Path]) -> dict[SetPart, Path]:
+    """The user's files, by the parts that they are."""
     for file in files:
         if not file.exists():
-            raise FileMissingError(f"no file {file}: --from-file takes what was downloaded by hand")
+            raise FileMissingError(f"no file {file}: --from-file takes files downloaded by hand")
     in_folder = len(files) == 1 and files[0].is_dir()
     offered = {file.name: file for file in (folders.entries(files[0]) if in_folder else files)}
-    found = {
+    assigned = {
         part: offered.pop(copy.file)
         for part in row.parts
         for copy in part.copies
         if copy.file in offered
     }
-    if not found and len(row.parts) == 1 and len(offered) == 1 and not in_folder:
-        found[row.parts[0]] = offered.popitem()[1]
-    if files and (not found or (offered and not in_folder)):
+    if not assigned and len(row.parts) == 1 and len(offered) == 1 and not in_folder:
+        assigned[row.parts[0]] = offered.popitem()[1]
+    if files and (not assigned or (offered and not in_folder)):
         published = dict.fromkeys(copy.file for part in row.parts for copy in part.copies)
         raise InputError(
             f"{row.name}: {', '.join(map(str, files))} is not, or has not, what is wanted:"
             f" {', '.join(published)}"
         )
-    return found
+    return assigned
 
 
-def _known(part: Part, file: Path) -> Copy:
-    """The copy of a part that a file of the user is."""
+def _known(part: SetPart, file: Path) -> Copy:
+    """The copy of the part that equals the user's file; an error if none does."""
     reasons: dict[str, None] = {}
     for copy in sorted(part.copies, key=lambda copy: copy.hash is None):
         try:
             check(file, copy)
-        except Refused as error:
+        except CopyRefused as error:
             reasons[str(error)] = None
             continue
         if not copy.hash:
             log.warning(
-                "%s is taken for the copy of %s, of which no hash is published: its sha256 is %s",
+                "%s is accepted as %s, for which no hash is published: its sha256 is %s",
                 file, copy.url, digest(file),
             )  # fmt: skip
         return copy
     raise InputError(f"{file} is refused: {'; '.join(reasons)}")
 
 
-def _top(row: Source, unpacked: Path) -> Path | None:
-    """The folder that holds what is needed: all, or the one that an archive wraps it in."""
+def _top(row: PublishedSet, unpacked: Path) -> Path | None:
+    """The folder that contains the needed files: the top, or the only folder below; or None."""
     patterns = [pattern for needed in row.needs.values() for pattern in needed]
     top = unpacked
     while not all(any(top.glob(pattern)) for pattern in patterns):
@@ -245,7 +247,7 @@ def _top(row: Source, unpacked: Path) -> Path | None:
     return top
 
 
-def _by_hand(row: Source) -> str:
+def _by_hand(row: PublishedSet) -> str:
     command = f"harness data fetch {row.name} --from-file"
     hint = f"; {row.by_hand}" if row.by_hand else ""
     if len(row.parts) == 1:

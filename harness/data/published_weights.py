@@ -1,6 +1,6 @@
-"""Published weights: all that installed packages list, and their download into the store.
+"""Lists the published weights of installed packages, and downloads them into the store.
 
-Apart from the store itself, so that what makes vectors does not change with how files are fetched.
+It is apart from the store, so that changes of the download don't change the code behind vectors.
 """
 
 import logging
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 def known() -> dict[str, Weights]:
-    """Every row that an installed package lists, by name."""
+    """All rows that installed packages declare, by name."""
     rows: dict[str, Weights] = {}
     for table in registry.names("weights"):
         try:
@@ -37,22 +37,22 @@ def known() -> dict[str, Weights]:
 
 
 def fetch(row: Weights, *, progress: Progress = lambda done, total: None) -> Path:
-    """Download a row into the store from the first mirror that gives the right bytes.
+    """The stored file of a row, downloaded from the first mirror that gives the right bytes.
 
     Raises:
-        SystemRefusedError: if no mirror does; says what each of them gave instead.
+        SystemRefusedError: if no mirror does; gives the reason for each.
     """
     folder = home.cache("weights", ".fetching", row.sha256)
     atomic.must_be_writable(folder, "weights can't be kept", home.REMEDY)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with locks.alone(folder.with_suffix(".lock")):
-        if not weights.is_stored(row):  # as it is where another process was waited for
+        if not weights.is_stored(row):  # another process may have fetched it in the meantime
             copies = [Copy(url, f"sha256:{row.sha256}", row.size) for url in row.urls]
             download.fetch(
                 copies,
                 folder,
                 lambda file: weights.add(file, [row]),
-                what=f"{row.name}, {row.described}",
+                title=f"{row.name}, {row.described}",
                 by_hand=row.by_hand,
                 progress=progress,
             )

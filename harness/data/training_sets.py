@@ -1,4 +1,4 @@
-"""What networks are trained on: folders in any installed form, as one data set."""
+"""Opens training data, folders in any installed format, and joins them to one data set."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from harness.types import Dataset, Rows
 
 
 def open_set(spec: str) -> Dataset:
-    """All patches of one set.
+    """The data set in one folder.
 
     Args:
         spec: a folder, or a name from `harness data list`.
@@ -20,28 +20,29 @@ def open_set(spec: str) -> Dataset:
     Raises:
         UnknownNameError: if it is neither.
         FileMissingError: if a named set is not here, or a file of it is missing.
-        InputError: if it is in no form that is known, or a file is damaged.
+        InputError: if its format is not known, or a file is damaged.
     """
     folder = _folder(spec)
     for form in registry.names("training"):
-        found: Dataset | None = registry.load("training", form)(folder)
-        if found is not None:
-            return found
+        dataset: Dataset | None = registry.load("training", form)(folder)
+        if dataset is not None:
+            return dataset
     forms = ", ".join(registry.names("training"))
     raise InputError(
-        f"{folder} holds no training data in a form that is known ({forms}): give the folder of a"
-        " set in one of these forms, or build one by `harness data build`"
+            f"{folder} holds no training data in a known format ({forms}): give the folder of a"
+            " set in one of these formats, or build one by `harness data build`"
     )
 
 
 def joined(parts: Sequence[Dataset]) -> Dataset:
-    """One data set of several, whose points and images are all different ones.
+    """One data set of all blocks; points and images of different parts are always different.
 
-    Even where two show the same thing: a photograph of which there are homographies and views, say.
-    By its name it is one for `photograph`, and held out of all or none.
+    Two parts may show the same photograph, such as its homographies and its views. `photograph`
+    sees that by the hashes of the files, so that it is held out of all parts or of none.
 
     Raises:
-        InputError: if one is there twice, or there is none, or one does not name its photographs.
+        InputError: if there is no part, or one is given twice, or its photographs don't fit its
+            images.
     """
     if not parts:
         raise InputError("no training data: give --data NAME or --data DIR")
@@ -58,7 +59,7 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
         if len(part.photographs) not in (0, count):
             raise InputError(
                 f"{part.name} names {len(part.photographs)} photographs of {count} images: its"
-                ' reader has to name one for each, "" where nobody knows, or none'
+                ' reader has to name one for each image, "" if unknown, or none at all'
             )
         photographs += part.photographs or [""] * count
         next_point += int(part.point.max()) + 1
@@ -77,10 +78,10 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
 
 
 def photograph(dataset: Dataset) -> Rows:
-    """The photograph that each row's image is, as a number: one file is one, in whatever parts.
+    """The number of each row's photograph; the same file has the same number in all parts.
 
-    An image of which no file is known is a photograph of its own. In a scene, the image of a row
-    is that in which its point was found: the patch may be cut from another.
+    An image of an unknown file counts as a photograph of its own. In a scene, the image of a row
+    is the one in which its point was found; the patch may be cut from another image.
     """
     files = dataset.photographs or [""] * (int(dataset.image.max()) + 1)
     names = [file or f"image {i:09}" for i, file in enumerate(files)]

@@ -1,4 +1,4 @@
-"""One question to a web server: what answers it, and whether nobody is there or it broke off."""
+"""Sends one request to a web server, and sorts its errors."""
 
 import errno
 import http.client
@@ -8,34 +8,34 @@ import urllib.parse
 import urllib.request
 from typing import Any
 
-from harness.data.copies import Copy, Refused
+from harness.data.copies import Copy, CopyRefused
 from harness.errors import SystemRefusedError
 
 PATIENCE = 30.0  # seconds without a byte before a connection counts as broken
-WEB = ("http", "https")  # urllib would open file, ftp and data, too
+WEB = ("http", "https")  # urllib would also open file, ftp and data addresses
 
 Answer = http.client.HTTPResponse | urllib.error.HTTPError
 
 
 class Interrupted(SystemRefusedError):
-    """The connection broke; what came before is kept."""
+    """The connection broke; the bytes before that are kept."""
 
 
 class Unreachable(SystemRefusedError):
-    """No server answers."""
+    """No server answers at this address."""
 
 
 def ask(copy: Copy, headers: dict[str, str]) -> Answer:
-    """A server's answer, to be read: 200 for all, 206 for a range, 416 for nothing in the range.
+    """The server's answer, open for reading: 200 for all, 206 for a range, 416 for no such range.
 
     Raises:
-        Refused: if it leads out of the web, or to where the file could be changed on the way.
-        Unreachable: if nobody is there.
+        CopyRefused: if the address is not http or https, or a redirect is unsafe (see `Redirects`).
+        Unreachable: if no server answers.
         Interrupted: if the connection broke.
-        HTTPError: if the server has an error of its own.
+        HTTPError: if the server reports an error.
     """
     if urllib.parse.urlsplit(copy.url).scheme not in WEB:
-        raise Refused("it is not a web address")
+        raise CopyRefused("it is not a web address")
     request = urllib.request.Request(
         copy.url,
         headers={"User-Agent": "descriptor-harness", "Accept-Encoding": "identity", **headers},
@@ -57,7 +57,7 @@ def ask(copy: Copy, headers: dict[str, str]) -> Answer:
 
 
 def fault(error: BaseException) -> str:
-    """What went wrong, in words."""
+    """The message of a network error."""
     if isinstance(error, urllib.error.HTTPError):
         return f"it answered {error.code} {error.reason}"
     if isinstance(error, TimeoutError):
@@ -66,10 +66,10 @@ def fault(error: BaseException) -> str:
 
 
 class Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirections within the web; out of https only where a hash vouches for the file."""
+    """Follows redirects to http and https; from https to http only if the file has a hash."""
 
     def __init__(self, hashed: bool) -> None:
-        """Say whether a hash vouches."""
+        """Set whether a hash of the file is known."""
         self.hashed = hashed
 
     def redirect_request(
@@ -81,22 +81,22 @@ class Redirects(urllib.request.HTTPRedirectHandler):
         headers: http.client.HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
-        """The request to go on with."""
+        """The request for the new address."""
         before, after = (urllib.parse.urlsplit(url).scheme for url in (req.full_url, newurl))
         if after not in WEB:
             fp.close()
-            raise Refused(f"it redirects to {newurl}, which is not a web address")
+            raise CopyRefused(f"it redirects to {newurl}, which is not a web address")
         if before == "https" and after == "http" and not self.hashed:
             fp.close()
-            raise Refused(
-                f"it redirects from https to {newurl}, where anybody on the way may change a file,"
-                " and no hash is published that would tell"
+            raise CopyRefused(
+                f"it redirects from https to {newurl}, where others could change the file on the"
+                " way, and no hash is published that would show it"
             )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _opener(copy: Copy) -> urllib.request.OpenerDirector:
-    """urllib without ftp, file and data, to which a proxy setting could lead."""
+    """An opener without ftp, file and data, which a proxy setting could use."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
@@ -112,6 +112,6 @@ def _opener(copy: Copy) -> urllib.request.OpenerDirector:
 
 
 def _is_absence(error: OSError) -> bool:
-    """Whether an error means that nobody is there, rather than that something went wrong."""
+    """Whether an error means that no server answers, rather than a broken connection."""
     absent = {errno.ECONNREFUSED, errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN}
     return isinstance(error, (socket.gaierror, TimeoutError)) or error.errno in absent

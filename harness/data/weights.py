@@ -1,8 +1,8 @@
-"""Published weights as rows of data, and a store of the files that match them.
+"""Describes published weights, and keeps the files that match them in a store.
 
-A foreign checkpoint enters the store once: known by its sha256, read without running any code
-that it carries, kept as safetensors, with the sha256 of what was written in a file beside it.
-Nothing is downloaded here.
+A checkpoint is added to the store once. It is identified by its sha256, read without running code
+inside it, and stored as safetensors; the sha256 of the stored file is in a second file beside it.
+This module downloads nothing.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.data.copies import Copy, Refused, check, digest
+from harness.data.copies import Copy, CopyRefused, check, digest
 from harness.errors import FileMissingError, InputError
 from harness.files import atomic, home, locks
 
@@ -24,44 +24,44 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Tensors = dict[str, "torch.Tensor"]
-"""Parameters by name, as the authors' code names them."""
+"""Parameters by the names of the authors' code."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """One published file of weights: how to know it, where to get it, what it was trained on."""
+    """One published file of weights: its hash, its mirrors and its training data."""
 
-    name: str  # of the descriptor that uses it: "tfeat.liberty"
-    file: str  # as its authors named it
+    name: str  # of its descriptor: "tfeat.liberty"
+    file: str  # file name, given by its authors
     sha256: str  # of that file
     size: int  # bytes
     urls: tuple[str, ...]  # mirrors, tried in turn
     licence: str
     trained_on: frozenset[str]  # data names: "phototour/liberty"
-    source: str  # repository and commit, or paper
+    published_in: str  # repository and commit, or paper
 
     @property
     def described(self) -> str:
-        """Its file, size and licence."""
+        """Its file name, size and licence, for messages."""
         return f"{self.file} ({self.size / 2**20:.1f} MiB, licence {self.licence})"
 
     @property
     def by_hand(self) -> str:
-        """How to get it without `harness weights fetch`, as the last part of a sentence."""
-        places = "".join(f"\n  {url}" for url in self.urls) or f" {self.source}"
+        """How to get it without `harness weights fetch`, as the end of a message."""
+        places = "".join(f"\n  {url}" for url in self.urls) or f" {self.published_in}"
         return f"get it from{places}\nand run: harness weights add {self.file}"
 
 
 class NotHere(FileMissingError):
-    """Published weights that are neither in the store nor in the folder HARNESS_WEIGHTS."""
+    """Published weights are neither in the store nor in the folder HARNESS_WEIGHTS."""
 
 
 def add(file: Path, rows: Iterable[Weights]) -> Weights:
-    """Put a downloaded file into the store, and say which of the rows it is.
+    """Put a downloaded file into the store; returns its row.
 
     Raises:
         FileMissingError: if there is no such file.
-        InputError: if its contents are none of the rows', or hold more than tensors.
+        InputError: if its hash is not that of a row, or it contains more than tensors.
     """
     if not file.is_file():
         raise FileMissingError(f"no file {file}: give the path of a downloaded weights file")
@@ -72,13 +72,13 @@ def add(file: Path, rows: Iterable[Weights]) -> Weights:
 
 
 def path(row: Weights) -> Path:
-    """The stored safetensors of a row; a file in the folder HARNESS_WEIGHTS is added first.
+    """The stored safetensors file of a row; a file in HARNESS_WEIGHTS is added to the store first.
 
-    Where nothing can be kept in the cache, it is added to a folder of this process.
+    If the cache is not writable, the store is a temporary folder of this process.
 
     Raises:
-        NotHere: if it is in neither; says where to get it and what to do with it.
-        InputError: if HARNESS_WEIGHTS holds another file of this name.
+        NotHere: if the weights are in neither; says where to get them and how to add them.
+        InputError: if HARNESS_WEIGHTS contains another file of this name.
     """
     if stored := _stored(row):
         return stored
@@ -92,12 +92,12 @@ def path(row: Weights) -> Path:
 
 
 def is_here(row: Weights) -> bool:
-    """Whether `path` has a file to give without a download."""
+    """Whether `path` can return a file without a download."""
     return is_stored(row) or _brought(row) is not None
 
 
 def is_stored(row: Weights) -> bool:
-    """Whether the store has it; a file in HARNESS_WEIGHTS does not count."""
+    """Whether the store has the weights; a file in HARNESS_WEIGHTS does not count."""
     return _stored(row) is not None
 
 
@@ -113,10 +113,10 @@ def load(row: Weights) -> Tensors:
 
 
 def tensors(checkpoint: Path) -> Tensors:
-    """The tensors of a checkpoint, at its top or under "state_dict"; runs none of its code.
+    """The tensors of a checkpoint, at its top or under "state_dict"; runs no code inside it.
 
     Raises:
-        InputError: if it can't be read as plain data, or holds something else.
+        InputError: if it can't be read as plain data, or contains other objects.
     """
     import safetensors.torch
     import torch
@@ -124,39 +124,39 @@ def tensors(checkpoint: Path) -> Tensors:
     with checkpoint.open("rb") as stream:
         head = stream.read(9)
     try:
-        if head[8:] == b"{":  # safetensors: a length of 8 bytes, then JSON
+        if head[8:] == b"{":  # safetensors begins with a length of 8 bytes, then JSON
             return safetensors.torch.load_file(checkpoint)
         loaded = torch.load(checkpoint, map_location="cpu", weights_only=True)
-    except Exception as error:  # of many types, by the way in which the file is broken
+    except Exception as error:  # its type depends on the damage
         raise InputError(
             f"{checkpoint} can't be read as plain tensors: {_reason(error)}."
             " Code inside a checkpoint is never run; ask for a file with a state dict only"
         ) from error
-    found = loaded.get("state_dict", loaded) if isinstance(loaded, Mapping) else loaded
-    if not isinstance(found, Mapping) or not found:
-        held = "nothing" if found == {} else f"one value of type {type(found).__name__}"
+    state = loaded.get("state_dict", loaded) if isinstance(loaded, Mapping) else loaded
+    if not isinstance(state, Mapping) or not state:
+        held = "nothing" if state == {} else f"one value of type {type(state).__name__}"
         raise InputError(f"{checkpoint} holds {held}; {_WANTED}")
-    other = {key: value for key, value in found.items() if not isinstance(value, torch.Tensor)}
+    other = {key: value for key, value in state.items() if not isinstance(value, torch.Tensor)}
     if other:
         kinds = ", ".join(f"{key!r}: {type(value).__name__}" for key, value in other.items())
         raise InputError(f"{checkpoint} holds more than tensors ({kinds}); {_WANTED}")
     # Cloned: safetensors refuses tensors that share memory.
-    return {str(key): value.detach().contiguous().clone() for key, value in found.items()}
+    return {str(key): value.detach().contiguous().clone() for key, value in state.items()}
 
 
 _WANTED = 'wanted a dict of tensors, or one under the key "state_dict"'
 
 
 def _stored(row: Weights) -> Path | None:
-    """The file of a row in the store, if it is there and whole; a damaged one is dropped."""
+    """The stored file of a row, if it exists and is undamaged; a damaged file is deleted."""
     for stored in home.places("weights", f"{row.sha256}.safetensors"):
         if not (stored.is_file() and _note(stored).is_file()):
             continue
         if digest(stored) == _note(stored).read_text("utf-8", "replace"):
             return stored
         log.warning(
-            "%s, the stored %s, is damaged, its sha256 is not the one in %s beside it: it is"
-            " dropped",
+            "%s, the stored %s, is damaged: its sha256 is not the one in %s beside it; it is"
+            " deleted",
             stored,
             row.name,
             _note(stored).name,
@@ -167,7 +167,7 @@ def _stored(row: Weights) -> Path | None:
 
 
 def _note(stored: Path) -> Path:
-    """Holds the sha256 of a stored file."""
+    """The file with the sha256 of a stored file."""
     return stored.with_suffix(".sha256")
 
 
@@ -178,7 +178,7 @@ def _brought(row: Weights) -> Path | None:
 
 
 def _identify(file: Path, rows: list[Weights]) -> Weights:
-    """The row whose sha256 the file has; otherwise an error that says what the file is."""
+    """The row with the file's sha256; else an error that says what is wrong with the file."""
     sha256 = digest(file)
     for row in rows:
         if row.sha256 == sha256:
@@ -188,7 +188,7 @@ def _identify(file: Path, rows: list[Weights]) -> Weights:
     try:
         check(file, copy or Copy(file.name))
         reason = f"its sha256 {sha256} is that of no published weights"
-    except Refused as error:
+    except CopyRefused as error:
         reason = str(error)
     files = ", ".join(sorted({row.file for row in rows})) or "none"
     wanted = namesake.by_hand if namesake else f"known files: {files}"
@@ -201,12 +201,12 @@ def _store(file: Path, row: Weights) -> Path:
     metadata = {"source": row.name, "file": row.file, "sha256": row.sha256, "licence": row.licence}
     stored = home.place("weights", f"{row.sha256}.safetensors")
     stored.parent.mkdir(parents=True, exist_ok=True)
-    # Keys of metadata come in any order: of two processes, one's note would not be the other's.
+    # The order of metadata keys varies, so two processes would write files with different hashes.
     with locks.alone(stored.with_suffix(".lock")):
-        if found := _stored(row):
-            return found
+        if existing := _stored(row):
+            return existing
         contents = safetensors.torch.save(tensors(file), metadata)
-        # The note goes first: a kill in between leaves a file that is no entry, or none.
+        # Delete the note first: after a kill the store has no entry, or a file without note.
         _note(stored).unlink(missing_ok=True)
         with atomic.writing(stored) as stream:
             stream.write(contents)
@@ -215,8 +215,8 @@ def _store(file: Path, row: Weights) -> Path:
 
 
 def _reason(error: Exception) -> str:
-    """The one line that matters; torch adds advice to run the code, which nobody should follow."""
+    """The line with the reason, without torch's advice to run the code, which is unsafe."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if "GLOBAL" in line or "Unsupported" in line]
-    reason = (told or lines or ["no reason given"])[0].partition(" Please")[0]
+    relevant = [line for line in lines if "GLOBAL" in line or "Unsupported" in line]
+    reason = (relevant or lines or ["no reason given"])[0].partition(" Please")[0]
     return f"{type(error).__name__}: {reason.rstrip('.')}"

@@ -1,1 +1,1 @@
-"""Reads and writes files safely: whole or not at all, one process at a time, links followed."""
+"""Reads and writes files safely: complete or not at all, by one process at a time."""

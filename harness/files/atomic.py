@@ -1,8 +1,8 @@
-"""Files and folders that are either whole or not there, on the disk and not in its cache only.
+"""Writes files and folders that either are complete or do not exist, and syncs them to the disk.
 
-What is being written has the name of its target with a dot before it and ".unfinished" behind it,
-and is locked. What a killed process leaves under that name is not locked: the next one that writes
-the same target takes it over. So nothing is left behind for good.
+While "name" is being written, it is called ".name.unfinished" and is locked. After a process was
+killed, its unfinished file is not locked, and the next process that writes the same target reuses
+it. So no unfinished files pile up.
 """
 
 import json
@@ -20,18 +20,18 @@ from harness.errors import FileInTheWayError, SystemRefusedError
 from harness.files import locks
 
 UNFINISHED = ".unfinished"
-PROBE = 1 << 12  # bytes written to see whether a disk is full
-TOGETHER = 16  # files synced at a time: the disk writes them in one go
+PROBE = 1 << 12  # bytes written to find out whether a disk is full
+TOGETHER = 16  # files synced at a time, which the disk then writes together
 
 
 @contextmanager
 def writing(file: Path, *, sync: bool = True) -> Iterator[IO[bytes]]:
-    """Open a file to be written; it takes its place only when the block ends without error.
+    """Open a file for writing; it appears under its name only when the block ends without error.
 
     Args:
-        file: the file; its folder is made.
-        sync: whether it must be on the disk then. A cache that can tell a damaged file needs not
-            wait for that. In a folder that is being placed, files are synced with the folder.
+        file: the file; its folder is made if it is missing.
+        sync: whether to wait until the file is on the disk. A cache that detects damaged files need
+            not wait. Files in a folder of `placing` are synced together with it.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     sync = sync and not any(part.endswith(UNFINISHED) for part in file.parts)
@@ -42,7 +42,7 @@ def writing(file: Path, *, sync: bool = True) -> Iterator[IO[bytes]]:
             stream.flush()
             if sync:
                 os.fsync(stream.fileno())
-            if os.name == "nt":  # which renames no open file
+            if os.name == "nt":  # Windows renames no open file
                 stream.close()
             unfinished.replace(file)
         except BaseException:
@@ -52,26 +52,26 @@ def writing(file: Path, *, sync: bool = True) -> Iterator[IO[bytes]]:
             unfinished.unlink(missing_ok=True)
             raise
         finally:
-            with suppress(OSError):  # a full disk: told already
+            with suppress(OSError):  # a full disk, which has raised its error already
                 stream.close()
         if sync:
             sync_to_disk(file.parent)
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write a whole text file, UTF-8 with "\\n" line ends on every system."""
+    """Write a text file in UTF-8, with "\\n" line ends on every system."""
     with writing(file) as stream:
         stream.write(text.encode())
 
 
 def write_json(file: Path, value: object) -> None:
-    """Write a value as JSON, the same bytes for the same value."""
+    """Write a value as JSON; the same value gives the same bytes."""
     write_text(file, json.dumps(value, indent=1, sort_keys=True) + "\n")
 
 
 @contextmanager
 def naming(file: Path) -> Iterator[None]:
-    """Errors of the system that name no file, such as a full disk, name this one."""
+    """Add the file to system errors that name none, such as that of a full disk."""
     try:
         yield
     except OSError as error:
@@ -81,15 +81,15 @@ def naming(file: Path) -> Iterator[None]:
 
 
 def must_be_free(folder: Path) -> None:
-    """Refuse, before any work, a folder that `placing` could not put in its place.
+    """Refuse, before any work, a folder that `placing` could not put under its name.
 
     Raises:
-        FileInTheWayError: if there is something in it, or a file in its place.
-        SystemRefusedError: if a disk is mounted there, or nothing can be written above it.
+        FileInTheWayError: if the folder is not empty, or is a file.
+        SystemRefusedError: if a disk is mounted there, or its parent folder is not writable.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileInTheWayError(
-            f"{folder} is there already, and no empty folder: remove it, or give another"
+            f"{folder} is there already, and is not an empty folder: remove it, or give another"
         )
     place = folder.resolve()
     if os.path.ismount(place):
@@ -98,18 +98,19 @@ def must_be_free(folder: Path) -> None:
 
 
 def must_be_writable(folder: Path, trouble: str, remedy: str = "") -> None:
-    """Refuse, before any work, a folder in which no file can be written; nothing is made.
+    """Refuse, before any work, a folder in which no file can be written; nothing is left there.
 
     Args:
-        folder: the folder, which may be missing: then the nearest one above it is tried.
-        trouble: what can't be done then, the beginning of the message.
-        remedy: what to do, its end.
+        folder: the folder. If it is missing, the nearest existing folder above it is tested.
+        trouble: beginning of the message: the action that is impossible.
+        remedy: end of the message: what the user can do.
 
     Raises:
-        SystemRefusedError: if that folder is a file, is not to be written to, or the disk is full.
+        FileInTheWayError: if the tested folder is a file.
+        SystemRefusedError: if it is not writable, or the disk is full.
     """
     place = folder.absolute()
-    above = next(one for one in (place, *place.parents) if one.exists())
+    above = next(parent for parent in (place, *place.parents) if parent.exists())
     end = f": {remedy}" if remedy else ""
     if not above.is_dir():
         raise FileInTheWayError(f"{trouble}: {above} is no folder{end}")
@@ -126,30 +127,30 @@ def must_be_writable(folder: Path, trouble: str, remedy: str = "") -> None:
 
 @contextmanager
 def placing(folder: Path, *, anew: bool = False) -> Iterator[Path]:
-    """A folder to fill; it takes the place of `folder` only when the block ends without error.
+    """Yield a folder to fill; it is renamed to `folder` only when the block ends without error.
 
     Enter the block before long work: a folder that can't be placed, or that another process is
     making, is refused at once.
 
     Args:
-        folder: a new folder, or an empty one.
-        anew: whether `folder` may be there; it goes when the other one is whole.
+        folder: a new or an empty folder.
+        anew: whether `folder` may exist; it is removed when its replacement is complete.
 
     Raises:
-        FileInTheWayError: if there is something in `folder`.
-        BlockingIOError: if another process makes this folder.
+        FileInTheWayError: if `folder` is not empty.
+        BlockingIOError: if another process is making this folder.
         SystemRefusedError: as `must_be_free` does.
     """
     if not anew:
         must_be_free(folder)
-    place = folder.resolve()  # of a link, what it leads to
+    place = folder.resolve()  # the target, if it is a link
     busy = f"another process is making {folder}: wait for it, or give another folder"
     lock = place.with_name(f".{place.name}.lock")
     with making(place.parent), locks.alone(lock, busy=busy) as locked:
         if not anew:
-            must_be_free(folder)  # another process may have made it meanwhile
+            must_be_free(folder)  # another process may have made it in the meantime
         unfinished = _unfinished(place, known=locked)
-        _remove(unfinished)  # of a process that was killed
+        _remove(unfinished)  # left by a killed process
         unfinished.mkdir()
         try:
             yield unfinished
@@ -157,7 +158,7 @@ def placing(folder: Path, *, anew: bool = False) -> Iterator[Path]:
             if anew:
                 _remove(place)
             elif place.is_dir():
-                place.rmdir()  # empty, or this fails
+                place.rmdir()  # fails unless it is empty
             unfinished.rename(place)
             sync_to_disk(place.parent)
         except BaseException:
@@ -167,28 +168,28 @@ def placing(folder: Path, *, anew: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def making(folder: Path) -> Iterator[None]:
-    """Make a folder and those above it; after an error those that were made go, if empty."""
+    """Make a folder and its parents; after an error, remove those made here, if they are empty."""
     place = folder.absolute()
-    made = [one for one in (place, *place.parents) if not one.exists()]
+    made = [parent for parent in (place, *place.parents) if not parent.exists()]
     place.mkdir(parents=True, exist_ok=True)
     try:
         yield
     except BaseException:
         with suppress(OSError):
-            for one in made:
-                one.rmdir()
+            for parent in made:
+                parent.rmdir()
         raise
 
 
 def sync_to_disk(path: Path) -> None:
-    """Wait until a file, or the list of names in a folder, is on the disk."""
-    if os.name == "nt" and path.is_dir():  # Windows opens no folder
+    """Wait until a file, or the list of names in a folder, is on the disk (fsync)."""
+    if os.name == "nt" and path.is_dir():  # Windows can't open folders
         return
     descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if not path.is_dir():  # some network file systems sync no folder
+        if not path.is_dir():  # some network file systems can't sync folders
             error.filename = str(path)
             raise
     finally:
@@ -203,26 +204,26 @@ def _sync_tree(folder: Path) -> None:
 
 
 def _unfinished(target: Path, *, known: bool) -> Path:
-    """Where a target is written; without locks, a name that no other process uses."""
+    """The unfinished name of a target; without locks, one that no other process uses."""
     other = "" if known else f".{uuid.uuid4().hex[:8]}"
     return target.with_name(f".{target.name}{other}{UNFINISHED}")
 
 
 def _unfinished_file(file: Path) -> tuple[Path, IO[bytes]]:
-    """An empty file to write to, which no other process writes to."""
+    """An empty unfinished file that no other process writes."""
     unfinished = _unfinished(file, known=True)
     try:
         descriptor = locks.opened(unfinished)
     except locks.NoLocks:
         with suppress(OSError):
-            unfinished.unlink()  # made to see whether there are locks
+            unfinished.unlink()  # it was made only to test for locks
         unfinished, descriptor = _new(file)
     except PermissionError:
         if not unfinished.exists():
             raise
-        unfinished, descriptor = _new(file)  # another user's process is at work, or was killed
+        unfinished, descriptor = _new(file)  # it belongs to a process of another user
     else:
-        os.truncate(descriptor, 0)  # of a process that was killed
+        os.truncate(descriptor, 0)  # left by a killed process
     return unfinished, os.fdopen(descriptor, "r+b")
 
 

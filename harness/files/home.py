@@ -1,4 +1,4 @@
-"""Where the harness keeps what it can make or fetch again."""
+"""The cache folder of the harness, for data that it can compute or download again."""
 
 import atexit
 import functools
@@ -18,27 +18,27 @@ log = logging.getLogger(__name__)
 
 
 def cache(*parts: str) -> Path:
-    """A place below the user's cache folder, to read from; HARNESS_CACHE moves it."""
+    """A path in the user's cache folder, for reading; HARNESS_CACHE changes the folder."""
     root = os.environ.get("HARNESS_CACHE")
     home = Path(root) if root else Path(platformdirs.user_cache_dir("descriptor-harness"))
     return home.joinpath(*parts)
 
 
 def writable() -> bool:
-    """Whether something can be kept in the cache; if not, it is logged once why and what to do."""
+    """Whether the cache can be written; if not, the reason and a remedy are logged once."""
     return _is_writable(cache())
 
 
 def place(*parts: str) -> Path:
-    """A place to write to: in the cache, or where that can't be written to, in a temporary folder.
+    """A path for writing: in the cache or, if that is not writable, in a temporary folder.
 
-    The temporary folder is this process's and goes with it.
+    The temporary folder belongs to this process and is deleted at its end.
     """
     return cache(*parts) if writable() else _temporary().joinpath(*parts)
 
 
 def places(*parts: str) -> list[Path]:
-    """Places to look in: the cache and, if it can't be written to, the temporary folder."""
+    """Paths for reading: in the cache and, if that is not writable, in the temporary folder."""
     return [cache(*parts)] + ([] if writable() else [_temporary().joinpath(*parts)])
 
 
@@ -47,7 +47,7 @@ def _is_writable(root: Path) -> bool:
     try:
         atomic.must_be_writable(root, f"nothing can be kept in the cache {root}", REMEDY)
     except OSError as error:
-        log.warning("%s; this run works without, and the next one computes the same again", error)
+        log.warning("%s; this run works without, and the next run computes the same again", error)
         return False
     return True
 

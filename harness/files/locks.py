@@ -1,7 +1,7 @@
-"""Locks of the operating system, which frees them when the process ends, even if it is killed.
+"""Locks files by the operating system, which releases a lock when its process ends or is killed.
 
-The lock counts, not its file: a file that a killed process left behind stops nobody. On NFS and
-other network file systems the server keeps the locks, so they hold between machines.
+Only the lock counts, not the existence of its file: a file left by a killed process blocks nothing.
+On NFS and other network file systems the server keeps the locks, so they work between machines.
 """
 
 import errno
@@ -17,29 +17,31 @@ from filelock import lock_descriptor
 
 from harness.errors import SystemRefusedError
 
-PAUSE = 0.05  # seconds between two tries to get a lock that is waited for
-# Windows has no O_NOFOLLOW, other systems no O_BINARY.
+PAUSE = 0.05  # seconds between two attempts to get a lock
+# Windows has no O_NOFOLLOW; other systems have no O_BINARY.
 FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-MISSING = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}  # no locks there
+MISSING = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}  # without locks
 
 log = logging.getLogger(__name__)
 
 
 class NoLocks(SystemRefusedError):
-    """The file system has no locks."""
+    """The file system does not support locks."""
 
 
 def opened(file: Path, *, busy: str | None = None) -> int:
-    """Open a file, made where there is none, and lock it; the lock ends when it is closed.
+    """Open and lock a file, which is made if it is missing; closing it releases the lock.
 
     Args:
-        file: the file; its folder is there.
-        busy: the message of the error where another process or thread holds the lock; where None,
-            it is waited for.
+        file: the file; its folder exists.
+        busy: message of the error if another process or thread holds the lock. None: wait for it.
+
+    Returns:
+        The file descriptor.
 
     Raises:
-        BlockingIOError: if another holds it and `busy` is given.
-        NoLocks: if the file system has no locks.
+        BlockingIOError: if another process or thread holds the lock and `busy` is given.
+        NoLocks: if the file system does not support locks.
     """
     while True:
         descriptor = os.open(file, FLAGS, 0o666)
@@ -57,7 +59,7 @@ def opened(file: Path, *, busy: str | None = None) -> int:
             raise
         os.close(descriptor)
         if locked:
-            continue  # its last holder renamed or removed the file: open the one that is there now
+            continue  # its last holder renamed or removed the file: open it again
         if busy is not None:
             raise BlockingIOError(busy)
         time.sleep(PAUSE)
@@ -65,13 +67,13 @@ def opened(file: Path, *, busy: str | None = None) -> int:
 
 @contextmanager
 def alone(file: Path, *, busy: str | None = None) -> Iterator[bool]:
-    """Hold a lock while the block runs; its file is made for it and removed at the end.
+    """Hold a lock while the block runs; its file is made at the start and removed at the end.
 
-    Yields whether there is a lock: where the file system has none, that is logged and the work is
-    done without.
+    Yields whether there is a lock. If the file system does not support locks, this is logged and
+    the block runs without.
 
     Args:
-        file: of the lock; its folder is there.
+        file: the lock's file; its folder exists.
         busy: as in `opened`.
 
     Raises:
@@ -88,14 +90,14 @@ def alone(file: Path, *, busy: str | None = None) -> Iterator[bool]:
     try:
         yield True
     finally:
-        # Removed while it is held: a waiting process finds that it is gone, and makes another.
-        with suppress(OSError):  # Windows removes no open file: it stays, and stops nobody
+        # Removed while locked: a waiting process sees that the file is gone and makes a new one.
+        with suppress(OSError):  # Windows removes no open file: it stays and blocks nothing
             file.unlink()
         os.close(descriptor)
 
 
 def _is(descriptor: int, file: Path) -> bool:
-    """Whether an open file still has its name."""
+    """Whether the open file is still the file of this name."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.lstat(file))
     except FileNotFoundError:
@@ -105,8 +107,8 @@ def _is(descriptor: int, file: Path) -> bool:
 @cache
 def _warn_once(folder: Path, reason: str) -> None:
     log.warning(
-        "the file system of %s has no locks (%s): see to it yourself that no two processes write"
-        " the same there",
+        "the file system of %s has no locks (%s): make sure yourself that no two processes write"
+        " the same file there",
         folder,
         reason,
     )

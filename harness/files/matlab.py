@@ -1,4 +1,4 @@
-"""Checks that .mat files are whole and sound: SciPy misses cut ends and unknown types."""
+"""Checks .mat files for cut ends and unknown types, which SciPy does not detect."""
 
 import struct
 import zlib
@@ -9,30 +9,31 @@ from typing import IO, Any
 
 from harness.errors import InputError
 
-HEAD = 128
-VARIABLE, PACKED = 14, 15  # types of what a file of MATLAB 5 to 7.2 may hold
-NUMBERS = frozenset({1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 18})  # types that hold numbers
-ARRAYS = range(4, 16)  # classes of variables that hold no variables: texts and arrays of numbers
-PIECE = 1 << 18
-SIZES = (8, 4, 4, 2, 2, 1)  # bytes of a number of MATLAB 4, by its type
+HEAD = 128  # bytes of the header
+VARIABLE, PACKED = 14, 15  # types of elements at the top of a file of MATLAB 5 to 7.2
+NUMBERS = frozenset({1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 18})  # types of numbers
+ARRAYS = range(4, 16)  # classes of arrays that contain no other arrays: texts and arrays of numbers
+PIECE = 1 << 18  # bytes read at a time
+SIZES = (8, 4, 4, 2, 2, 1)  # bytes of a number in MATLAB 4, by type
 
 
 def check(file: Path) -> None:
-    """See whether a file ends where its last variable does, by the length that each begins with.
+    """Refuse a file that does not end with its last variable, by the lengths of the variables.
 
-    A cut between two variables can't be seen. Of MATLAB 7.3, which is HDF5, only the mark is looked
-    at.
+    A cut between two variables can't be detected. Files of MATLAB 7.3, which are HDF5, are only
+    recognised by their header.
 
     Raises:
-        InputError: if it is cut off, goes on after its end, or is no .mat file; doesn't name it.
+        InputError: if the file is cut off, goes on after its end, or is not a .mat file; the
+            message does not name the file.
     """
     size = file.stat().st_size
     with file.open("rb") as stream:
         head = stream.read(HEAD)
         order = {b"IM": "<", b"MI": ">"}.get(head[126:])
-        of_matlab_4 = bool(head) and 0 in head[:4]  # it has no mark of its own
+        of_matlab_4 = bool(head) and 0 in head[:4]  # MATLAB 4 has no signature
         if not of_matlab_4 and order is None:
-            raise InputError("it is no .mat file, or cut off")
+            raise InputError("it is not a .mat file, or it is cut off")
         if order and not of_matlab_4 and struct.unpack(f"{order}H", head[124:126])[0] != 0x0100:
             return
         begin = end = 0 if of_matlab_4 else HEAD
@@ -48,17 +49,16 @@ def check(file: Path) -> None:
 
 
 def must_be_numbers(file: Path, name: str) -> None:
-    """See whether a variable is an array of numbers, all of types that there are.
+    """Refuse a variable that is not an array of numbers, or has elements of an unknown type.
 
-    SciPy ends the process where it meets a type that it does not know. Files of MATLAB 4, where
-    `check` has looked at the types, pass.
+    An unknown type makes SciPy crash. Files of MATLAB 4 pass: `check` has checked their types.
 
     Args:
-        file: for which `check` has passed.
-        name: of the variable, which may be missing.
+        file: a file that `check` accepted.
+        name: of the variable; it may be missing.
 
     Raises:
-        InputError: if it is not; doesn't name the file.
+        InputError: if the variable is refused; the message does not name the file.
     """
     size = file.stat().st_size
     with file.open("rb") as stream:
@@ -81,22 +81,22 @@ def must_be_numbers(file: Path, name: str) -> None:
 
 @dataclass
 class _Contents:
-    """What a variable holds, unpacked as far as it is read."""
+    """The bytes of a variable, decompressed while they are read."""
 
     stream: IO[bytes]
-    left: int  # bytes of the file
-    packed: Any = None  # what unpacks it
+    left: int  # bytes of the variable not yet read from the file
+    packed: Any = None  # its zlib decompressor
     held: bytes = field(default=b"", init=False)
 
     def read(self, n: int) -> bytes:
-        """The next bytes; fewer only at the end."""
+        """The next n bytes; fewer only at the end."""
         while len(self.held) < n and (piece := self._piece()):
             self.held += piece
-        found, self.held = self.held[:n], self.held[n:]
-        return found
+        data, self.held = self.held[:n], self.held[n:]
+        return data
 
     def skip(self, n: int) -> None:
-        """Pass over bytes."""
+        """Skip n bytes."""
         while n > 0 and (piece := self.read(min(n, PIECE))):
             n -= len(piece)
         if n > 0:
@@ -111,33 +111,33 @@ class _Contents:
 
 
 def _must_be_numbers(contents: _Contents, name: str, order: str) -> None:
-    of = -1
+    array_class = -1
     for place in count():  # flags, sizes, name, then numbers
         tag = contents.read(8)
         if len(tag) < 8:
             return
         kind, length = struct.unpack(f"{order}II", tag)
-        inside = kind >> 16  # up to 4 bytes may stand in the tag
+        inside = kind >> 16  # up to 4 bytes of data can be in the tag itself
         kind, length = (kind & 0xFFFF, inside) if inside else (kind, length)
         if kind not in NUMBERS:
-            what = f"holds type {kind}, which is none of numbers"
-            raise InputError(f"{name} {what}: it is damaged, or no plain array")
+            problem = f"holds type {kind}, which is not a type of numbers"
+            raise InputError(f"{name} {problem}: it is damaged, or not a plain array")
         known = tag[4 : 4 + length] if inside else b""
         if place in (0, 2) and not inside:
             known = contents.read(min(length, PIECE))
         if not inside:
             contents.skip(length - len(known))
-            contents.read(-length % 8)  # elements begin at multiples of 8
+            contents.read(-length % 8)  # elements start at multiples of 8 bytes
         if place == 0:
-            of = struct.unpack(f"{order}I", known[:4].ljust(4, b"\0"))[0] & 0xFF
+            array_class = struct.unpack(f"{order}I", known[:4].ljust(4, b"\0"))[0] & 0xFF
         if place == 2 and known != name.encode():
             return
-        if place == 2 and of not in ARRAYS:
-            raise InputError(f"{name} is no array of numbers")
+        if place == 2 and array_class not in ARRAYS:
+            raise InputError(f"{name} is not an array of numbers")
 
 
 def _length(tag: bytes, order: str) -> int:
-    """Bytes of a variable, its tag included."""
+    """Number of bytes of a variable, with its tag."""
     if len(tag) < 8:
         raise InputError("it is cut off, or goes on after its last variable")
     kind, length = struct.unpack(f"{order}II", tag)
@@ -147,7 +147,7 @@ def _length(tag: bytes, order: str) -> int:
 
 
 def _length_in_matlab_4(head: bytes) -> int:
-    """Bytes of a variable, its head included."""
+    """Number of bytes of a variable of MATLAB 4, with its header."""
     if len(head) < 20:
         raise InputError("it is cut off, or goes on after its last variable")
     for order in "<>":
@@ -162,4 +162,4 @@ def _length_in_matlab_4(head: bytes) -> int:
         reserved, number, form = kind // 100 % 10, kind // 10 % 10, kind % 10
         if reserved == 0 and number < len(SIZES) and form <= 2:
             return 20 + name + SIZES[number] * rows * columns * (1 + has_imaginary)
-    raise InputError("it is no .mat file, or damaged")
+    raise InputError("it is not a .mat file, or it is damaged")

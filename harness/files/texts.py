@@ -1,6 +1,6 @@
-"""Text files of data sets, read by one rule: UTF-8 with or without a byte order mark, any line end.
+"""Reads text files of data sets: UTF-8 with or without a byte order mark, with any line ends.
 
-Line ends become "\\n".
+All line ends become "\\n".
 """
 
 import json
@@ -30,10 +30,10 @@ def read(file: Path) -> str:
 
 
 def read_table(file: Path) -> str:
-    """The text of a file of numbers, whose last line is whole.
+    """The text of a file of numbers; refuses a file that may be cut off.
 
-    Every program that writes such files ends them with a line end. Without it nobody knows whether
-    the last number has all its digits.
+    Programs that write such files end them with a line end. Without it, the last number may have
+    lost digits.
 
     Raises:
         SystemRefusedError: if there is no such file.
@@ -45,7 +45,7 @@ def read_table(file: Path) -> str:
 
 
 def must_be_whole(text: str, file: Path) -> None:
-    """Refuse a text of numbers that may be cut off in the last one."""
+    """Refuse a text of numbers if its last number may be cut off."""
     if text.strip() and not text.rstrip(" \t").endswith("\n"):
         raise InputError(f"{file}: {CUT}; get it again, or add the line end if it is whole")
 
@@ -62,15 +62,15 @@ def read_json(file: Path) -> Any:
         return json.loads(text)
     except RecursionError as error:
         raise InputError(f"{file} is not JSON that can be read: it is nested too deeply") from error
-    except ValueError as error:  # also a number of more digits than Python converts
+    except ValueError as error:  # also a number with more digits than Python converts
         raise InputError(f"{file} is not JSON: {error}") from error
 
 
 def number(word: str) -> float:
-    """The number that a word of ASCII is; Python alone would also take "1_000" and other digits.
+    """The number in an ASCII word; refuses "1_000" and non-ASCII digits, which `float` accepts.
 
     Raises:
-        InputError: if it is none; says the word.
+        InputError: if the word is not a number; quotes it.
     """
     if "_" in word or not word.isascii():
         raise InputError(f"{word[:40]!r} is not a number")

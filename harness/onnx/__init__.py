@@ -1,1 +1,1 @@
-"""ONNX: export, precision, checks against torch, running."""
+"""Exports networks to ONNX, reduces their precision, checks them against torch, runs them."""

@@ -1,4 +1,4 @@
-"""Whether an ONNX graph gives the vectors of the torch network that it was made of."""
+"""Checks that an ONNX graph gives the same vectors as its torch network."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,37 +14,37 @@ from harness.onnx import contents as onnx_contents
 from harness.onnx import runtime as onnx_runtime
 from harness.types import Descriptor, Patches, Vectors
 
-NEAR = 1e-5  # cosine distance that float32 keeps between two runtimes
+NEAR = 1e-5  # largest cosine distance between two runtimes in float32
 CHECKED = ((0, 65), (1, 65), (2, 65), (33, 65), (7, 64), (7, 33), (7, 32))  # patches, their side
 LEVELS = ("DISABLE_ALL", "ENABLE_BASIC", "ENABLE_EXTENDED", "ENABLE_LAYOUT", "ENABLE_ALL")
 
 
 @dataclass(frozen=True)
 class Apart:
-    """The largest distance between two vectors of one patch, and where it was found."""
+    """The largest distance between the two vectors of a patch, and the patch."""
 
-    distance: float  # cosine; share of bits where bits are compared
+    distance: float  # cosine distance; for bits, the share that differs
     where: str
 
 
 def verify(contents: bytes, network: nn.Module, descriptor: Descriptor, *, allowed: float) -> Apart:
-    """How far the vectors of an ONNX graph are from those of the network.
+    """The largest distance between vectors of an ONNX graph and of its network.
 
     Raises:
-        InputError: if that is more than allowed, if they are no vectors of the descriptor, or if
-            the graph could not be opened as a file.
+        InputError: if it is more than allowed, if the vectors don't fit the descriptor, or if the
+            graph could not be opened as a file.
     """
-    onnx_contents.parse(contents, Path(f"{descriptor.name}.onnx"))  # else it could not be opened
+    onnx_contents.parse(contents, Path(f"{descriptor.name}.onnx"))  # raises as `open_model` would
     worst = Apart(0.0, "nowhere")
     patches = {side: hard_patches(side) for _, side in CHECKED}
-    wanted = {side: _by_torch(network, some, descriptor) for side, some in patches.items()}
+    wanted = {side: _by_torch(network, batch, descriptor) for side, batch in patches.items()}
     for level in LEVELS:
         session = _session(contents, level, descriptor)
         for n, side in CHECKED:
             where = f"{n} patches of {side} x {side}, {level}"
             try:
                 came = session.run(None, {"patches": patches[side][:n]})[0]
-            except Exception as error:  # ONNX Runtime has a class of its own for each kind
+            except Exception as error:  # each kind of failure of ONNX Runtime has its own class
                 reason = str(error).partition("\n")[0]
                 raise InputError(
                     f"{descriptor.name}: the graph fails ({where}): {reason}. Is the number of"
@@ -57,8 +57,8 @@ def verify(contents: bytes, network: nn.Module, descriptor: Descriptor, *, allow
     if worst.distance > allowed:
         raise InputError(
             f"{descriptor.name}: graph and network are {worst.distance:.2g} apart ({worst.where});"
-            f" {allowed:.2g} is allowed. Divisions by what is nearly zero (a deviation, a length)"
-            " are where two runtimes part: clamp them"
+            f" {allowed:.2g} is allowed. Two runtimes differ most in divisions by nearly zero"
+            " numbers (a deviation, a length): clamp these numbers"
         )
     return worst
 
@@ -77,12 +77,12 @@ def _by_torch(network: nn.Module, patches: Patches, descriptor: Descriptor) -> V
 def _session(contents: bytes, level: str, descriptor: Descriptor) -> Any:
     try:
         return onnx_runtime.session(contents, level=level)
-    except Exception as error:  # of a class of its own for each kind of failure
+    except Exception as error:  # each kind of failure has its own class
         raise InputError(f"{descriptor.name}: ONNX Runtime refuses the graph: {error}") from error
 
 
 def rounding(descriptor: Descriptor) -> float:
-    """NEAR, or a bit in a hundred: one whose value is next to 0 may turn."""
+    """Allowed distance: NEAR; for bits, one in a hundred, since values near 0 may change sign."""
     if descriptor.distance is not HAMMING:
         return NEAR
     return max(1, descriptor.dim // 100) / (8 * descriptor.width)
@@ -101,10 +101,10 @@ def _must_be_vectors(came: np.ndarray, n: int, descriptor: Descriptor, where: st
 
 
 def apart_by(a: Vectors, b: Vectors, distance: Distance) -> np.ndarray:
-    """How far rows of a are from those of b: half the squared chord over the product of lengths.
+    """Distance of each row of a to the row of b: half the squared chord over the product of norms.
 
-    Between vectors of one length that is their cosine distance, without its rounding; a difference
-    of lengths adds to it. For bits, the share of those that differ.
+    For vectors of equal norm it is the cosine distance, but with less rounding. A difference of
+    norms makes it larger. For bits it is the share of different bits.
     """
     if distance is HAMMING:
         return np.bitwise_count(a ^ b).sum(axis=1) / (8 * a.shape[1])
@@ -114,7 +114,7 @@ def apart_by(a: Vectors, b: Vectors, distance: Distance) -> np.ndarray:
 
 
 def hard_patches(side: int) -> Patches:
-    """33 patches: texture, flat ones, nearly flat ones, one bright or dark pixel, noise."""
+    """33 patches: textured, flat, nearly flat, with one bright or dark pixel, noise."""
     rng = np.random.default_rng(side)
     walk = rng.normal(size=(18, side, side)).cumsum(axis=1).cumsum(axis=2)  # like texture
     low, high = walk.min(axis=(1, 2), keepdims=True), walk.max(axis=(1, 2), keepdims=True)

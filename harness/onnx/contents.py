@@ -1,9 +1,9 @@
-"""The contents of an ONNX file, looked through before ONNX Runtime gets them.
+"""Checks the contents of an ONNX file before ONNX Runtime reads them.
 
-Wherever a tensor stands in a model (an initializer, an attribute, a branch, a function, a sparse
-tensor), its numbers may lie in another file, which ONNX Runtime reads from the working directory.
-The vectors would then depend on a file that the hash of the model does not cover. So a model must
-be whole in its one file; every message in it is looked at, whatever field it stands in.
+Any tensor of a model (an initializer, an attribute, a branch, a function, a sparse tensor) may keep
+its numbers in another file, which ONNX Runtime reads from the working directory. The vectors would
+then depend on a file that is not part of the model's hash. So a model must be complete in one file,
+and every protobuf message in it is checked, in whatever field it is.
 """
 
 from collections.abc import Iterator
@@ -16,9 +16,9 @@ from harness.errors import FileMissingError, InputError, one_line
 if TYPE_CHECKING:
     import onnx
 
-LARGEST = 2**31 - 1  # bytes; a protobuf message has no more
-NODES = 50_000  # ONNX Runtime takes a minute for so many if functions of functions unfold to them
-TEXT = 100_000  # characters of a text in the metadata
+LARGEST = 2**31 - 1  # bytes; the largest protobuf message
+NODES = 50_000  # ONNX Runtime needs a minute for so many from nested functions
+TEXT = 100_000  # characters of a text in the metadata, at most
 
 
 def read(file: Path) -> bytes:
@@ -26,33 +26,34 @@ def read(file: Path) -> bytes:
 
     Raises:
         FileMissingError: if there is no such file.
-        InputError: if it is longer than an ONNX file can be.
+        InputError: if it is larger than an ONNX file can be.
     """
     if not file.is_file():
         raise FileMissingError(f"no ONNX file {file}")
     size = file.stat().st_size
     if size > LARGEST:
-        raise InputError(f"{file} is not an ONNX file: it has {size} bytes, those have {LARGEST}")
+        raise InputError(f"{file} is not an ONNX file: it has {size} bytes, more than {LARGEST}")
     return file.read_bytes()
 
 
 def parse(contents: bytes, file: Path) -> "onnx.ModelProto":
-    """The ONNX model in bytes.
+    """The checked ONNX model in these bytes.
 
     Args:
         contents: the bytes.
-        file: where they come from or go to, for messages.
+        file: the file that they come from or go to, for messages.
 
     Raises:
-        InputError: if they are no ONNX model, or one that needs another file, has fields that the
-            installed onnx does not know, has text that is no UTF-8, or unfolds to too many nodes.
+        InputError: if the bytes are not an ONNX model; or it needs another file, has fields that
+            the installed onnx does not know, has text that is not UTF-8, or too many nodes after
+            its functions are expanded.
     """
     import onnx
     from google.protobuf.unknown_fields import UnknownFieldSet
 
     try:
         model = onnx.load_model_from_string(contents)
-    except Exception as error:  # protobuf's DecodeError, which has no public home
+    except Exception as error:  # protobuf's DecodeError is not public
         raise InputError(f"{file} is not an ONNX file: {one_line(error)}") from error
     for place, message in _messages(model):
         if len(UnknownFieldSet(message)):
@@ -61,7 +62,7 @@ def parse(contents: bytes, file: Path) -> "onnx.ModelProto":
                 f" does not know a field of {place}: try a newer onnx"
             )
         if field := _broken_text(message):
-            raise InputError(f"{file} is damaged: {field} of {place} is no UTF-8 text")
+            raise InputError(f"{file} is damaged: {field} of {place} is not UTF-8 text")
         if isinstance(message, onnx.TensorProto) and message.data_location == message.EXTERNAL:
             raise InputError(
                 f"{file} keeps the numbers of tensor {message.name!r:.60} ({place}) in another"
@@ -74,37 +75,37 @@ def parse(contents: bytes, file: Path) -> "onnx.ModelProto":
                 f"{file} was compiled for one device ({place} is an EPContext node, whose code may"
                 " lie in another file): give the model that it was compiled from"
             )
-    if (nodes := _unfolded(model, file)) > NODES:
+    if (nodes := _expanded(model, file)) > NODES:
         raise InputError(
-            f"{file} has {nodes} nodes once its functions are unfolded; {NODES} at most are read"
+            f"{file} has {nodes} nodes after its functions are expanded; at most {NODES} are read"
         )
     return model
 
 
 def metadata(model: "onnx.ModelProto", file: Path) -> dict[str, str]:
-    """The metadata of a model; of two texts under one key the last, as ONNX Runtime has it.
+    """The metadata of a model; if a key is there twice, the last text counts, as in ONNX Runtime.
 
     Raises:
-        InputError: if a text is too long, or if there are options of ONNX Runtime.
+        InputError: if a text is too long, or if the metadata contain options of ONNX Runtime.
     """
-    said: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for entry in model.metadata_props:
         if max(len(entry.key), len(entry.value)) > TEXT:
             raise InputError(
-                f"{file}: its metadata {entry.key!r:.60} have {len(entry.value)} characters; {TEXT}"
-                " at most are read"
+                f"{file}: its metadata {entry.key!r:.60} have {len(entry.value)} characters; at"
+                f" most {TEXT} are read"
             )
-        said[entry.key] = entry.value
-    if "ort_config" in said:  # read where ORT_LOAD_CONFIG_FROM_MODEL is set; may write files
+        texts[entry.key] = entry.value
+    if "ort_config" in texts:  # used if ORT_LOAD_CONFIG_FROM_MODEL is set; can write files
         raise InputError(
             f"{file} holds options of ONNX Runtime (ort_config in its metadata), which could change"
             " its vectors: delete them"
         )
-    return said
+    return texts
 
 
 def _messages(whole: Any) -> Iterator[tuple[str, Any]]:
-    """Every protobuf message in a message and its place, e.g. "graph.node[3].attribute[0].t"."""
+    """All protobuf messages in a message, with their places: "graph.node[3].attribute[0].t"."""
     from google.protobuf.message import Message
 
     waiting: list[tuple[str, Any]] = [("", whole)]
@@ -118,11 +119,11 @@ def _messages(whole: Any) -> Iterator[tuple[str, Any]]:
             if isinstance(value, Message):
                 waiting.append((inside, value))
             else:
-                waiting.extend((f"{inside}[{i}]", one) for i, one in enumerate(value))
+                waiting.extend((f"{inside}[{i}]", item) for i, item in enumerate(value))
 
 
 def _broken_text(message: Any) -> str | None:
-    """The first field of text that is no UTF-8: protobuf gives bytes in place of a str."""
+    """The first text field that is not UTF-8; protobuf returns its text as bytes."""
     for field, value in message.ListFields():
         if field.type == field.TYPE_STRING:
             texts = [value] if isinstance(value, str | bytes) else value
@@ -131,16 +132,16 @@ def _broken_text(message: Any) -> str | None:
     return None
 
 
-def _unfolded(model: "onnx.ModelProto", file: Path) -> int:
-    """Number of nodes once every call of a function is replaced by the nodes of the function.
+def _expanded(model: "onnx.ModelProto", file: Path) -> int:
+    """Number of nodes after every call of a function is replaced by its nodes.
 
-    A few kilobytes of functions that call each other twice unfold to more than any memory holds.
+    A few kilobytes of functions that call each other twice expand to more than fits in memory.
     """
-    own = {_called(function, function.name): _calls(function) for function in model.functions}
+    calls = {_called(function, function.name): _calls(function) for function in model.functions}
 
     @cache
     def size(call: tuple[str, str]) -> int:
-        return 1 + sum(size(inner) for inner in own.get(call, ()))
+        return 1 + sum(size(inner) for inner in calls.get(call, ()))
 
     try:
         return sum(size(call) for call in _calls(model.graph))
@@ -153,9 +154,9 @@ def _unfolded(model: "onnx.ModelProto", file: Path) -> int:
 def _calls(part: "onnx.GraphProto | onnx.FunctionProto") -> list[tuple[str, str]]:
     import onnx
 
-    nodes = (one for _, one in _messages(part) if isinstance(one, onnx.NodeProto))
+    nodes = (message for _, message in _messages(part) if isinstance(message, onnx.NodeProto))
     return [_called(node, node.op_type) for node in nodes]
 
 
 def _called(part: "onnx.NodeProto | onnx.FunctionProto", name: str) -> tuple[str, str]:
-    return ("" if part.domain == "ai.onnx" else part.domain, name)  # two names of one domain
+    return ("" if part.domain == "ai.onnx" else part.domain, name)  # two names of the same domain

@@ -1,6 +1,6 @@
-"""A torch network as one ONNX file: uint8 patches of any size in, vectors out, checked against it.
+"""Exports a torch network as an ONNX file, uint8 patches of any size to vectors, and checks it.
 
-Resizing, normalising and packing of bits are the network's, so they are nodes of the graph.
+The network resizes, normalises and packs bits, so these steps are nodes of the graph.
 """
 
 import hashlib
@@ -28,12 +28,12 @@ from harness.onnx import precision as onnx_precision
 from harness.types import Descriptor, Patches
 
 OPSET = 18
-LIBRARIES = ("torch", "onnx", "onnxscript")  # those that make a graph
+LIBRARIES = ("torch", "onnx", "onnxscript")  # that make a graph
 
 
 @dataclass(frozen=True)
 class Exported:
-    """A written file, and how far its vectors are from the network's."""
+    """A written file, and the largest distance between its vectors and the network's."""
 
     file: Path
     size: int  # bytes
@@ -47,11 +47,11 @@ def export(
     precision: str = "fp32",
     calibration: Patches | None = None,
 ) -> Exported:
-    """Write a descriptor's network as an ONNX file, which appears only if it gives its vectors.
+    """Write a descriptor's network as an ONNX file, if the file gives the same vectors.
 
     Args:
-        descriptor: one with a network.
-        file: where to write.
+        descriptor: a descriptor with a network.
+        file: the file to write.
         precision: as in `contents_of`.
         calibration: as in `contents_of`.
 
@@ -68,26 +68,25 @@ def export(
 def contents_of(
     descriptor: Descriptor, *, precision: str = "fp32", calibration: Patches | None = None
 ) -> tuple[bytes, onnx_check.Apart]:
-    """The ONNX file of a descriptor's network, and how far its vectors are from the network's.
+    """The ONNX contents of a descriptor's network, and the largest distance from its vectors.
 
-    Patches of several sizes, flat and nearly flat ones among them, are described by torch and by
-    ONNX Runtime at each level of its optimisation: 0, 1, 2, 7 and 33 at a time. In float32 the
-    cosine distance of the two is below 1e-5 everywhere; in other precisions it is only told. The
-    facts of the descriptor go into the metadata, and so does `recipe`, where the network has such
-    a text.
+    Torch and ONNX Runtime, at each level of its optimisation, describe patches of several sizes,
+    also flat and nearly flat ones, 0, 1, 2, 7 and 33 at a time. In float32 the cosine distance must
+    be below 1e-5 for all patches; in other precisions it is only returned. The metadata contain the
+    facts of the descriptor, and `recipe` if the network has this text.
 
     Args:
-        descriptor: one with a network.
+        descriptor: a descriptor with a network.
         precision: of convolutions and linear layers: "fp32", "fp16" or "int8".
-        calibration: patches like those to be described, that int8 takes its scales from.
+        calibration: typical patches, from which int8 computes its scales.
 
     Raises:
-        InputError: if there is no network, if it can't be exported, or if the graph does not give
-            its vectors; says where.
+        InputError: if there is no network, if it can't be exported, or if the graph gives other
+            vectors; names the patch.
     """
     if descriptor.network is None:
         raise InputError(
-            f"{descriptor.name} can't be exported: it names no network (Descriptor.network, a"
+            f"{descriptor.name} can't be exported: it has no network (Descriptor.network, a"
             " function that makes a torch module from uint8 patches to vectors)"
         )
     if precision not in onnx_precision.KINDS:
@@ -107,23 +106,23 @@ def contents_of(
 
 
 def through_onnx(descriptor: Descriptor, *, device: str = "cpu") -> Descriptor:
-    """The same descriptor, its vectors computed by ONNX Runtime in the graph of its network.
+    """The same descriptor, but ONNX Runtime computes its vectors from its exported network.
 
-    The graph is exported once, and kept in the cache of the harness by weights, code and facts of
-    the descriptor, by the code that exports it, and by versions of the libraries that make graphs.
+    The graph is exported once and cached. Its key is: weights, code and facts of the descriptor,
+    the code of the export, and the versions of the libraries that make graphs.
 
     Args:
-        descriptor: one with network, weights and code.
+        descriptor: a descriptor with network, weights and code.
         device: "cpu" or "cuda".
 
     Raises:
-        ComputeError: if CUDA is asked for and ONNX Runtime would compute elsewhere.
+        ComputeError: if device is "cuda" and ONNX Runtime would compute elsewhere.
         InputError: as `contents_of` does.
     """
     if not (descriptor.weights and descriptor.code):
         raise InputError(
-            f"{descriptor.name} names no weights or no code: its graph could not be told from"
-            " that of others"
+            f"{descriptor.name} has no weights or no code: its cached graph could not be told"
+            " from that of others"
         )
     made_by = {name: version(name) for name in LIBRARIES}
     both = f"{descriptor.code} {code_sha256(__name__, onnx_file.__name__)}"
@@ -141,7 +140,7 @@ def through_onnx(descriptor: Descriptor, *, device: str = "cpu") -> Descriptor:
 
 
 class _AnyNumber(nn.Module):
-    """A network that takes no patches, too: it is given one, whose vector is dropped."""
+    """A network that also accepts zero patches: it adds a blank one and drops its row."""
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
@@ -154,17 +153,17 @@ class _AnyNumber(nn.Module):
 
 
 def graph(network: nn.Module, name: str) -> onnx.ModelProto:
-    """The ONNX graph of a network from uint8 patches to vectors; input "patches", output "vectors".
+    """The ONNX graph of a network, from its input "patches", uint8, to its output "vectors".
 
     Raises:
-        InputError: if it can't be exported, or not for any number of patches of any size.
+        InputError: if it can't be exported for any number of patches of any size.
     """
-    some = torch.zeros((3, 40, 40), dtype=torch.uint8)
+    example = torch.zeros((3, 40, 40), dtype=torch.uint8)
     try:
         with onnx_precision.quietly(), _no_compiler_folder():
             program = torch.onnx.export(
                 _AnyNumber(network),
-                (some,),
+                (example,),
                 input_names=["patches"],
                 output_names=["vectors"],
                 dynamic_shapes={"patches": {0: "n", 1: "height", 2: "width"}},
@@ -172,7 +171,7 @@ def graph(network: nn.Module, name: str) -> onnx.ModelProto:
                 dynamo=True,
                 verbose=False,
             )
-    except Exception as error:  # of many types, by the step that failed
+    except Exception as error:  # its type depends on the step that failed
         cause = error.__cause__ or error
         raise InputError(
             f"{name} can't be exported: {type(cause).__name__}: {cause}. A network takes uint8"
@@ -180,15 +179,15 @@ def graph(network: nn.Module, name: str) -> onnx.ModelProto:
         ) from error
     assert program is not None
     model = program.model_proto
-    _forget_the_way(model)
+    _strip_debug_metadata(model)
     return model
 
 
 @contextmanager
 def _no_compiler_folder() -> Iterator[None]:
-    """Keep torch from making a folder for its compiler, which it does whether it compiles or not.
+    """Keep torch from making a compiler folder, which it does even if it compiles nothing.
 
-    It takes the one that this variable names, and the temporary folder itself is always there.
+    Torch uses the folder in this variable. The temporary folder always exists, so none is made.
     """
     name = "TORCHINDUCTOR_CACHE_DIR"
     before = os.environ.get(name)
@@ -201,8 +200,8 @@ def _no_compiler_folder() -> Iterator[None]:
             os.environ[name] = before
 
 
-def _forget_the_way(model: onnx.ModelProto) -> None:
-    """Remove what the exporter notes of its way: source lines of this machine, names of values."""
+def _strip_debug_metadata(model: onnx.ModelProto) -> None:
+    """Strip the exporter's debug metadata: source lines of this machine, names of values."""
     del model.metadata_props[:]
     graph = model.graph
     del graph.metadata_props[:], graph.value_info[:]
@@ -212,22 +211,22 @@ def _forget_the_way(model: onnx.ModelProto) -> None:
 
 
 def _metadata(descriptor: Descriptor, network: nn.Module, precision: str) -> dict[str, str]:
-    said = _facts(descriptor) | {"precision": precision}
-    said |= {f"{name}_version": version(name) for name in (*LIBRARIES, "descriptor-harness")}
+    texts = _facts(descriptor) | {"precision": precision}
+    texts |= {f"{name}_version": version(name) for name in (*LIBRARIES, "descriptor-harness")}
     recipe = getattr(network, "recipe", None)
-    return said | ({"recipe": recipe} if isinstance(recipe, str) else {})
+    return texts | ({"recipe": recipe} if isinstance(recipe, str) else {})
 
 
 def _facts(descriptor: Descriptor) -> dict[str, str]:
-    """What `onnx_file.open_model` reads, and whose weights they are."""
-    said = {
+    """The metadata that `onnx_file.open_model` reads, and the hash of the weights."""
+    facts = {
         "name": descriptor.name,
         "dim": str(descriptor.dim),
         "distance": descriptor.distance.name,
         "licence": descriptor.licence,
     }
     if descriptor.trained_on is not None:
-        said["trained_on"] = json.dumps(sorted(descriptor.trained_on))
+        facts["trained_on"] = json.dumps(sorted(descriptor.trained_on))
     if descriptor.weights:
-        said["weights_sha256"] = descriptor.weights
-    return said
+        facts["weights_sha256"] = descriptor.weights
+    return facts

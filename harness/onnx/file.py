@@ -1,8 +1,8 @@
-"""An ONNX file as a descriptor: whatever there is to know of it stands in its own metadata.
+"""Opens an ONNX file as a descriptor; its metadata contain all facts about the model.
 
-The graph takes uint8 patches, [n, height, width] or [n, 1, height, width], and gives for each one
-row of float32 numbers, or of bits packed into uint8. Scaling and resizing are nodes of the graph:
-every model is handed the patches as they are stored.
+The graph maps uint8 patches, [n, height, width] or [n, 1, height, width], to one row for each:
+float32 numbers, or bits packed into uint8. Scaling and resizing are nodes of the graph, since every
+model receives the patches as they are stored.
 """
 
 import contextlib
@@ -30,45 +30,45 @@ from harness.types import Descriptor, Patches, Vectors, is_text
 
 log = logging.getLogger(__name__)
 
-PREFIX = "onnx:"  # of names, so that no record of another model is taken for a file's
+PREFIX = "onnx:"  # of names, so that records of other models are never mixed with a file's
 CUDA = "CUDAExecutionProvider"
-# Neither a coarser number format nor an algorithm picked by a stopwatch: both would move vectors.
+# No coarser number format and no algorithm chosen by timing, since both change vectors.
 CUDA_OPTIONS = {"use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC"}
-LARGEST = 1024  # pixels of a patch's side; data sets have 32 to 65
-PATIENCE = 120.0  # seconds for one patch: a benchmark of thousands would take days
-NATURAL = {"tensor(float)": L2, "tensor(uint8)": HAMMING}  # where the metadata name no distance
+LARGEST = 1024  # largest side of a patch, in pixels; data sets have 32 to 65
+PATIENCE = 120.0  # seconds allowed for one patch; at this speed a benchmark takes days
+NATURAL = {"tensor(float)": L2, "tensor(uint8)": HAMMING}  # if the metadata name no distance
 
 
 def open_model(file: Path, *, device: str, contents: bytes | None = None) -> Descriptor:
-    """The descriptor in an ONNX file, on "cpu", on "cuda", or "auto": on CUDA where that works.
+    """The descriptor of an ONNX file.
 
-    Of the metadata it reads name (else the stem of the file; "onnx:" goes before it), distance
-    (else l2, or hamming for uint8 vectors), dim, trained_on (names divided by commas, or a JSON
-    list, [] for a model that is not trained) and licence.
+    It reads these metadata: name (default: the file name without ".onnx"; "onnx:" is put before
+    it), distance (default: l2, or hamming for uint8 vectors), dim, trained_on (names separated by
+    commas, or a JSON list; [] for a model that is not trained) and licence.
 
     Args:
-        file: the file; where its contents are given, a name for messages.
-        device: "cpu", "cuda" or "auto".
+        file: the file; if `contents` is given, only used in messages.
+        device: "cpu", "cuda", or "auto": CUDA if it works.
         contents: of the file, if they were read already.
 
     Raises:
         FileMissingError: if there is no such file.
-        InputError: if it is no ONNX graph from patches as they are to vectors; says what to mend.
-        ComputeError: if CUDA is asked for and ONNX Runtime would compute elsewhere.
+        InputError: if it is not an ONNX graph from stored patches to vectors; says what to change.
+        ComputeError: if device is "cuda" and ONNX Runtime would compute elsewhere.
     """
     if contents is None:
         contents = onnx_contents.read(file)
-    said = onnx_contents.metadata(onnx_contents.parse(contents, file), file)
+    metadata = onnx_contents.metadata(onnx_contents.parse(contents, file), file)
     session = _session(contents, file, device)
-    distance = _distance(said, session, file)
+    distance = _distance(metadata, session, file)
     graph = _graph(session, file)
     return Descriptor(
-        name=PREFIX + (said.get("name", "").strip() or file.stem),
+        name=PREFIX + (metadata.get("name", "").strip() or file.stem),
         describe=graph.describe,
         distance=distance,
-        dim=_dim(said, graph, distance),
-        trained_on=_trained_on(said, file),
-        licence=said.get("licence", "").strip() or "unknown",
+        dim=_dim(metadata, graph, distance),
+        trained_on=_trained_on(metadata, file),
+        licence=metadata.get("licence", "").strip() or "unknown",
         weights=hashlib.sha256(contents).hexdigest(),
         code=code_sha256(__name__),
         libraries=("numpy", *sorted(set(packages_distributions()["onnxruntime"]))),
@@ -82,30 +82,30 @@ class _Graph:
     session: Any
     image: str  # name of the input
     channels: bool  # whether the input is [n, 1, height, width]
-    side: int | None  # of the only patches that the graph takes
+    side: int | None  # of the patches, if the graph takes only one size
 
     def describe(self, patches: Patches) -> Vectors:
-        """Vectors of square patches of the size that the graph takes."""
+        """The vectors of square patches, of a size that the graph takes."""
         height, width = patches.shape[1:]
         if self.side is not None and (height, width) != (self.side, self.side):
             raise InputError(
-                f"{self.file} takes {self.side} x {self.side} patches, these are {height} x"
+                f"{self.file} takes {self.side} x {self.side} patches, but these are {height} x"
                 f" {width}: resizing belongs to the model, so export it with free height and width"
                 " and a Resize node in front"
             )
-        if not len(patches):  # many operators refuse an empty batch
+        if not len(patches):  # many operators fail on an empty batch
             return self._run(np.zeros((1, height, width), np.uint8))[:0]
         return self._run(patches)
 
-    def of_one(self) -> np.ndarray:
-        """Whatever the graph makes of one black patch, in bounded time."""
+    def probe(self) -> np.ndarray:
+        """The graph's output for one black patch, or an error after PATIENCE seconds."""
         side = self.side or 65
         patches = np.zeros((1, side, side), np.uint8)
         try:
             return onnx_runtime.run_within(PATIENCE, self.session, self._inputs(patches))
         except Exception as error:
-            told = one_line(error)
-            raise InputError(f"{self.file} fails on one {side} x {side} patch: {told}") from error
+            reason = one_line(error)
+            raise InputError(f"{self.file} fails on one {side} x {side} patch: {reason}") from error
 
     def _run(self, patches: Patches) -> np.ndarray:
         came: np.ndarray = self.session.run(None, self._inputs(patches))[0]
@@ -125,7 +125,7 @@ def _session(contents: bytes, file: Path, device: str) -> Any:
             log.warning("%s; it computes on the CPU instead", error)
     try:
         return onnx_runtime.session(contents)
-    except Exception as error:  # ONNX Runtime has a class of its own for each kind of failure
+    except Exception as error:  # each kind of failure of ONNX Runtime has its own class
         raise InputError(f"ONNX Runtime can't load {file}: {one_line(error)}") from error
 
 
@@ -137,7 +137,7 @@ def _cuda_session(contents: bytes, file: Path) -> Any:
             f"{file} can't compute on cuda: the installed ONNX Runtime {onnxruntime.__version__}"
             " knows no CUDA; install onnxruntime-gpu instead of it"
         )
-    with contextlib.redirect_stdout(sys.stderr):  # it prints what it does not find
+    with contextlib.redirect_stdout(sys.stderr):  # it prints missing libraries
         onnxruntime.preload_dlls()
     try:
         session = onnx_runtime.session(contents, provider=CUDA, options=CUDA_OPTIONS)
@@ -146,29 +146,29 @@ def _cuda_session(contents: bytes, file: Path) -> Any:
     if session.get_providers()[0] != CUDA:
         raise ComputeError(
             f"{file} can't compute on cuda: ONNX Runtime fell back to"
-            f" {session.get_providers()[0]}; its messages above say which library or driver it"
-            " misses"
+            f" {session.get_providers()[0]}; its messages above name the library or driver that is"
+            " missing"
         )
     return session
 
 
 def working_providers() -> list[str]:
-    """Providers of ONNX Runtime that compute here, found out by loading a graph of one node."""
+    """Providers of ONNX Runtime that work here; tries each on a graph of one node."""
     from onnx import TensorProto, helper
 
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
     graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "probe", [x], [y])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     contents = model.SerializeToString()
-    found = onnx_runtime.session(contents).get_providers()
+    providers = onnx_runtime.session(contents).get_providers()
     if has_nvidia_driver():
         with contextlib.suppress(RuntimeError):
-            found.insert(0, _cuda_session(contents, Path("probe")).get_providers()[0])
-    return found
+            providers.insert(0, _cuda_session(contents, Path("probe")).get_providers()[0])
+    return providers
 
 
 def has_nvidia_driver() -> bool:
-    """Whether it is worth asking for CUDA: ONNX Runtime prints errors where it can't work."""
+    """Whether there is an NVIDIA driver. Without one, ONNX Runtime prints errors for CUDA."""
     try:
         ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     except OSError:
@@ -188,7 +188,7 @@ def _graph(session: Any, file: Path) -> _Graph:
             f"{has}; {wanted}: put a Cast, and the scaling that the model was trained with,"
             " into the graph"
         )
-    channels = image.shape[1:-2]  # none, or one of a single channel, or of a free number of them
+    channels = image.shape[1:-2]  # [], [1], or [name] of a dynamic axis
     if len(image.shape) not in (3, 4) or any(isinstance(c, int) and c != 1 for c in channels):
         raise InputError(f"{has}; {wanted}")
     if isinstance(image.shape[0], int):
@@ -201,21 +201,21 @@ def _graph(session: Any, file: Path) -> _Graph:
     return _Graph(file, session, image.name, bool(channels), next(iter(sides), None))
 
 
-def _distance(said: Mapping[str, str], session: Any, file: Path) -> Distance:
+def _distance(metadata: Mapping[str, str], session: Any, file: Path) -> Distance:
     outputs = session.get_outputs()
     if len(outputs) != 1:
         names = ", ".join(output.name for output in outputs)
         raise InputError(f"{file} has {len(outputs)} outputs ({names}); one is wanted: the vectors")
-    of_type = NATURAL.get(outputs[0].type)
-    if of_type is None:
+    natural = NATURAL.get(outputs[0].type)
+    if natural is None:
         raise InputError(
             f"{file} gives {outputs[0].type} vectors; wanted is tensor(float), or tensor(uint8) of"
             " packed bits: end the graph with a Cast"
         )
-    name = said.get("distance", of_type.name)
+    name = metadata.get("distance", natural.name)
     if name not in DISTANCES:
         raise InputError(f"{file}: {registry.unknown('distances', name, DISTANCES)}")
-    if DISTANCES[name].dtype is not of_type.dtype:
+    if DISTANCES[name].dtype is not natural.dtype:
         raise InputError(
             f"{file} gives {outputs[0].type} vectors, but its metadata say distance={name}, which"
             f" takes {np.dtype(DISTANCES[name].dtype).name}"
@@ -223,28 +223,28 @@ def _distance(said: Mapping[str, str], session: Any, file: Path) -> Distance:
     return DISTANCES[name]
 
 
-def _dim(said: Mapping[str, str], graph: _Graph, distance: Distance) -> int:
-    vectors = graph.of_one()
+def _dim(metadata: Mapping[str, str], graph: _Graph, distance: Distance) -> int:
+    vectors = graph.probe()
     if vectors.ndim != 2 or len(vectors) != 1:
         raise InputError(
             f"{graph.file} gives {list(vectors.shape)} for one patch; [1, dim] is wanted:"
             " end the graph with a Flatten"
         )
     width = vectors.shape[1]
-    if "dim" not in said:
+    if "dim" not in metadata:
         return width * 8 if distance is HAMMING else width
-    dim = int(said["dim"]) if re.fullmatch("[0-9]{1,9}", said["dim"]) else 0
+    dim = int(metadata["dim"]) if re.fullmatch("[0-9]{1,9}", metadata["dim"]) else 0
     if width != distance.columns(dim):
         raise InputError(
             f"{graph.file} gives {width} {vectors.dtype} a vector, but its metadata say"
-            f" dim={said['dim']:.60}"
+            f" dim={metadata['dim']:.60}"
         )
     return dim
 
 
-def _trained_on(said: Mapping[str, str], file: Path) -> frozenset[str] | None:
-    """Names of training data; None where the metadata have none, or JSON's null."""
-    text = said.get("trained_on", "").strip()
+def _trained_on(metadata: Mapping[str, str], file: Path) -> frozenset[str] | None:
+    """Names of training data; None if the metadata have none or JSON's null."""
+    text = metadata.get("trained_on", "").strip()
     if not text:
         return None
     try:
@@ -259,7 +259,7 @@ def _trained_on(said: Mapping[str, str], file: Path) -> frozenset[str] | None:
         return None
     if not isinstance(names, list) or not all(map(is_text, names)):
         raise InputError(
-            f"{file}: trained_on is {text:.80}; wanted are data names divided by commas, or a JSON"
-            ' list of them, ["other/my-images"], which is [] for a model that is not trained'
+            f"{file}: trained_on is {text:.80}; wanted are data names separated by commas, or a"
+            ' JSON list of them, ["other/my-images"], which is [] for a model that is not trained'
         )
     return frozenset(names)

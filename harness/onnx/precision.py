@@ -1,4 +1,4 @@
-"""An ONNX graph in fewer bits: float16, or int8 with scales taken from patches."""
+"""Reduces the precision of an ONNX graph: float16, or int8 with scales computed from patches."""
 
 import logging
 import tempfile
@@ -17,20 +17,20 @@ from harness.types import Patches
 
 KINDS = ("fp32", "fp16", "int8")
 WEIGHTED = {"Conv", "Gemm"}
-PASSING = {"Relu", "Tanh", "MaxPool"}  # stay in float16 after one of those
-TOGETHER = 32  # patches at a time whose largest numbers are looked for
+PASSING = {"Relu", "Tanh", "MaxPool"}  # they stay in float16 after a WEIGHTED node
+TOGETHER = 32  # patches described at a time to find the largest numbers
 
 
 def to_float16(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The graph with its layers in float16, and what only passes their numbers on.
+    """The graph with WEIGHTED layers, and PASSING nodes after them, in float16.
 
-    Resizing, normalising and the length of vectors stay in float32, where sums of squares fit.
+    Resizing, normalising and norms of vectors stay in float32, which can hold sums of squares.
     """
     graph = model.graph
-    weights = {one.name: one for one in graph.initializer if one.data_type == TensorProto.FLOAT}
+    weights = {t.name: t for t in graph.initializer if t.data_type == TensorProto.FLOAT}
     nodes: list[onnx.NodeProto] = []
-    half: set[str] = set()  # tensors that are there in float16
-    computed: set[str] = set()  # those that are computed in it, and not yet cast to float32
+    half: set[str] = set()  # tensors that have a float16 copy
+    computed: set[str] = set()  # tensors that exist only in float16 so far
 
     def halved(name: str) -> str:
         if name and name not in half:
@@ -47,7 +47,7 @@ def to_float16(model: onnx.ModelProto) -> onnx.ModelProto:
             computed.remove(name)
             nodes.append(_cast(f"{name}/half", name, TensorProto.FLOAT))
 
-    for node in graph.node:  # in the order in which they are computed
+    for node in graph.node:  # in the order of computation
         passes = node.op_type in PASSING and node.input[0] in half
         if passes or _is_weighted(node, weights):
             node.input[:] = [halved(name) for name in node.input]
@@ -67,14 +67,14 @@ def to_float16(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def to_int8(model: onnx.ModelProto, patches: Patches) -> onnx.ModelProto:
-    """The graph with its layers in int8, a scale for each channel; all but the first of them.
+    """The graph with all layers but the first in int8, with a scale for each channel.
 
-    The first sees the normalised patch, whose rare bright pixels would take the whole range: with
-    it, the error was three times as large, and nothing was faster.
+    The first layer's input is the normalised patch, whose rare bright pixels would use up the range
+    of int8: with that layer, the error was three times as large and the graph not faster.
 
     Args:
         model: the graph.
-        patches: like those to be described; the largest numbers that they give set the scales.
+        patches: typical patches; their largest activations set the scales.
 
     Raises:
         InputError: if there is no second layer.
@@ -89,13 +89,13 @@ def to_int8(model: onnx.ModelProto, patches: Patches) -> onnx.ModelProto:
         def get_next(self) -> dict[str, Patches] | None:
             return next(self.left, None)
 
-    weights = {one.name for one in model.graph.initializer}
+    weights = {tensor.name for tensor in model.graph.initializer}
     layers = [node.name for node in model.graph.node if _is_weighted(node, weights)]
     if len(layers) < 2:
         raise InputError(f"int8 is for all layers but the first, and the graph has {len(layers)}")
     with tempfile.TemporaryDirectory() as folder, quietly():
-        # From a file: a model in memory would be scattered into files named by a clock and the
-        # network card, for which a socket is opened.
+        # Use a file: a model in memory would be split into files named by time and network card,
+        # and the latter opens a socket.
         whole, file = Path(folder, "fp32.onnx"), Path(folder, "int8.onnx")
         onnx.save(model, whole)
         quantize_static(
@@ -114,20 +114,20 @@ def _is_weighted(node: onnx.NodeProto, weights: Container[str]) -> bool:
     return node.op_type in WEIGHTED and node.input[1] in weights
 
 
-def _cast(source: str, target: str, kind: int) -> onnx.NodeProto:
-    return helper.make_node("Cast", [source], [target], name=f"{target}/cast", to=kind)
+def _cast(tensor: str, result: str, kind: int) -> onnx.NodeProto:
+    return helper.make_node("Cast", [tensor], [result], name=f"{result}/cast", to=kind)
 
 
 def _drop_unused(graph: onnx.GraphProto) -> None:
     used = {name for node in graph.node for name in node.input}
-    kept = [one for one in graph.initializer if one.name in used]
+    kept = [tensor for tensor in graph.initializer if tensor.name in used]
     del graph.initializer[:]
     graph.initializer.extend(kept)
 
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Silence about what makers of graphs say of themselves; errors still come through."""
+    """Silence prints, warnings and log messages of libraries in the block, but not errors."""
     level = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

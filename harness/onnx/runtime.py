@@ -1,4 +1,4 @@
-"""Sessions of ONNX Runtime: the bytes of a model decide what they compute, and nothing else."""
+"""Runs ONNX Runtime so that results depend only on the bytes of the model."""
 
 from threading import Timer
 from typing import Any
@@ -11,22 +11,22 @@ def session(
     options: dict[str, str] | None = None,
     level: str = "ENABLE_ALL",
 ) -> Any:
-    """An InferenceSession of the ONNX model in these bytes.
+    """An InferenceSession of the ONNX model in `contents`.
 
     Args:
-        contents: a whole model, looked through by `onnx_contents.parse`.
-        provider: of ONNX Runtime; no other computes in its place.
+        contents: a complete model that `onnx_contents.parse` accepted.
+        provider: of ONNX Runtime; no other provider replaces it.
         options: of the provider.
-        level: of optimisation, as in `GraphOptimizationLevel`, without "ORT_".
+        level: of optimisation: a name in `GraphOptimizationLevel` without "ORT_".
 
     Raises:
-        Exception: of a class of its own for each kind of failure; they have no common one.
+        Exception: each kind of failure has its own class, without a common base.
     """
     import onnxruntime
 
     settings = onnxruntime.SessionOptions()
     settings.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, f"ORT_{level}")
-    # Else bytes that look like ONNX Runtime's own format are read as that, though they are ONNX.
+    # Else ONNX bytes that look like ONNX Runtime's own format would be read as that format.
     settings.add_session_config_entry("session.load_model_format", "ONNX")
     return onnxruntime.InferenceSession(
         contents, settings, providers=[(provider, options or {})], enable_fallback=0
@@ -34,13 +34,13 @@ def session(
 
 
 def run_within(seconds: float, session: Any, inputs: dict[str, Any]) -> Any:
-    """The first output of a session; a loop in the graph that goes on for longer is stopped.
+    """The first output of a session; stops the graph after some seconds, between two nodes.
 
-    A single node can't be stopped, nor can its memory be bounded.
+    A single node can't be stopped, and its memory can't be limited.
 
     Raises:
-        TimeoutError: if it was stopped.
-        Exception: if it fails, of a class of its own for each kind of failure.
+        TimeoutError: if the graph was stopped.
+        Exception: if the graph fails; each kind of failure has its own class.
     """
     import onnxruntime
 

@@ -1,11 +1,9 @@
 """The task files of HPatches: the user's files or, if there are none, made by the official recipe.
 
-
 Made files differ from the official ones: a few numbers of patches were off by one when those were
 made, so with the known numbers no made verification file has the git blob of its official twin. So
 a split with made files is named "...@generated-tasks", and shares no table with official scores.
 """
-
 import csv
 import hashlib
 import logging

@@ -1,9 +1,14 @@
 import sys
 
 import pytest
+from packages import installed
+from toy import toy_protocol
 
 from harness import code
+from harness.cache import Cache
 from harness.code import code_sha256, source_sha256
+from harness.evaluate import evaluate
+from harness.plugins import model as load_model
 
 SOURCE = '''"""What it does."""
 
@@ -62,6 +67,49 @@ def test_what_changes_a_number_changes_the_hash(old, new):
 def test_a_text_that_is_no_docstring_counts():
     text = 'def name():\n    return "{}"\n'
     assert source_sha256(text.format("a").encode()) != source_sha256(text.format("b").encode())
+
+
+MAKER = '''"""A descriptor in a package."""
+
+import numpy as np
+
+from harness import Descriptor
+from harness.distances import L2
+
+
+def describe(patches):
+    """Eight pixels of each patch."""
+    return patches[:, :8, 8].astype(np.float32)  # any patch has them
+
+
+def made():
+    """The descriptor."""
+    return Descriptor("theirs", describe, L2, 8)
+'''
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_same"),
+    [
+        ("Eight pixels of each patch.", "The first eight pixels of one column.", True),
+        ("  # any patch has them", "", True),
+        ("8, 8]", "8, 9]", False),
+    ],
+)
+def test_a_docstring_edit_changes_neither_a_record_nor_the_key_of_cached_vectors(
+    tmp_path, old, new, is_same
+):
+    assert old in MAKER
+    records, entries = [], []
+    for name, source in {"before": MAKER, "after": MAKER.replace(old, new)}.items():
+        (tmp_path / name).mkdir()
+        with installed(tmp_path / name, "theirs", source, descriptors={"theirs": "made"}):
+            model = load_model("theirs")
+            records += evaluate(model, [toy_protocol()], cache=Cache(tmp_path / "cache"))
+        entries.append({file.name for file in (tmp_path / "cache").rglob("*.entry")})
+    assert entries[0]
+    assert (entries[0] == entries[1]) is is_same
+    assert (records[0] == records[1]) is is_same
 
 
 def test_modules_of_the_same_package_count_and_others_do_not(package):

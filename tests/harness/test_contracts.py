@@ -154,7 +154,7 @@ BROKEN_DESCRIPTORS = [
      "reversed: row"),
     ("the same patches give the same rows again", replace(PIXELS, describe=draws()),
      "7 of 7 rows changed"),
-    ("rows once returned stay as they are", replace(PIXELS, describe=reuses_its_memory()),
+    ("returned rows are not changed by later calls", replace(PIXELS, describe=reuses_its_memory()),
      "the next call overwrote them"),
     ("the patches are not written to", replace(PIXELS, describe=inverts_in_place), "read-only"),
     ("the patches are not written to", replace(PIXELS, describe=ignores_the_flag), "changed them"),

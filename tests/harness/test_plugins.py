@@ -434,7 +434,7 @@ def test_uint8_vectors_of_an_onnx_file_are_packed_bits(tmp_path, said, dim):
 def test_patches_of_another_size_are_refused_by_a_graph_of_one_size(tmp_path):
     found = plugins.model(str(graph(tmp_path, shape=("n", 1, 32, 32))))
     with pytest.raises(
-        ValueError, match="takes 32 x 32 patches, these are 65 x 65: resizing belongs"
+        ValueError, match="takes 32 x 32 patches, but these are 65 x 65: resizing belongs"
     ):
         found.describe(PATCHES)
 

@@ -130,7 +130,7 @@ def test_a_fault_is_named_with_its_file_and_line(tmp_path, text, message):
 
 @pytest.mark.parametrize("text", ["1\n2\n", "1\t2\n3\t4\n", "1 2\n3 4\n"])
 def test_a_single_column_is_refused_as_a_wrong_delimiter(tmp_path, text):
-    with pytest.raises(ValueError, match='one column: its cells must be divided by "," or ";"'):
+    with pytest.raises(ValueError, match='one column: its cells must be separated by "," or ";"'):
         read(tmp_path, text, 2)
 
 

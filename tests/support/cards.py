@@ -1,4 +1,4 @@
-"""What is said of weights that tests make up."""
+"""Model cards for the weights that tests make."""
 
 import hashlib
 
@@ -34,5 +34,5 @@ FACTS = {
 
 
 def card_of(contents, **facts):
-    """The card of weights in a safetensors file; of AdaSample on L2-Net unless told."""
+    """The card for the contents of a safetensors file; by default of AdaSample on L2-Net."""
     return Card(**FACTS | facts | {"weights": hashlib.sha256(contents).hexdigest()})

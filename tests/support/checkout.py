@@ -1,4 +1,4 @@
-"""Where the files of this checkout lie."""
+"""The folder of this checkout."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Disks that are small, or read-only, or have no locks, for real where that is allowed."""
+"""Fixtures for disks that are small, read-only or without locks; mounted if the user may mount."""
 
 import errno
 import fcntl
@@ -10,7 +10,7 @@ import pytest
 
 
 def mounted(folder: Path, options: str) -> None:
-    """Mount a disk in memory, or skip the test where that is not allowed."""
+    """Mount a disk in memory, or skip the test if this is not allowed."""
     folder.mkdir(exist_ok=True)
     command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
     try:
@@ -32,7 +32,7 @@ def small_disk(tmp_path):
 
 @pytest.fixture
 def read_only(tmp_path):
-    """A folder that nobody may write to, root neither."""
+    """A folder that nobody can write to, not even root."""
     folder = tmp_path / "read-only"
     if os.geteuid():
         folder.mkdir()
@@ -47,7 +47,7 @@ def read_only(tmp_path):
 
 @pytest.fixture
 def no_locks(monkeypatch):
-    """As on NFS without its lock server."""
+    """Locks fail, as on NFS without its lock server."""
 
     def refused(descriptor, operation):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
@@ -56,6 +56,6 @@ def no_locks(monkeypatch):
 
 
 def filled(disk: Path, left: int) -> None:
-    """Fill a disk but for some bytes."""
+    """Fill a disk until `left` bytes are free."""
     free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
     (disk / "filler").write_bytes(bytes(free - left))

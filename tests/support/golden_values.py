@@ -1,10 +1,10 @@
-"""Golden vectors and scores: what each model and protocol gave when its revision or version began.
+"""Golden values: vectors of each model's revision and scores of each protocol's version.
 
-    python tests/golden_values.py
+    python tests/support/golden_values.py
 
-writes the files that are missing below `tests/golden`, and removes those of older revisions. It
-never writes over a file: numbers that move need a new revision (`Descriptor.revision`) or version
-(`Protocol.version`), by which the file is named.
+writes missing files below `tests/support/golden` and removes files of older revisions. It never
+overwrites a file: changed numbers need a new revision (`Descriptor.revision`) or version
+(`Protocol.version`), which is part of the file name.
 """
 
 import json
@@ -20,13 +20,13 @@ from harness.evaluate import evaluate
 from harness.types import Descriptor, Patches, Protocol, Vectors
 
 FOLDER = Path(__file__).with_name("golden")
-PATCHES = FOLDER / "patches.png"  # a strip as HPatches has them: 65 pixels wide, 32 patches high
+PATCHES = FOLDER / "patches.png"  # a strip like those of HPatches: 65 pixels wide, 32 patches high
 SIDE = 65
-JUDGED = "rootsift"  # its vectors are whole numbers under a root: alike on every machine
+JUDGED = "rootsift"  # its vectors are roots of integers, equal on every machine
 
 
 def patches() -> Patches:
-    """20 patches of a photograph, 4 of noise, 4 of edges, 4 flat ones; uint8 [32, 65, 65]."""
+    """20 patches of a photograph, 4 of noise, 4 of edges, 4 flat; uint8 [32, 65, 65]."""
     strip = cv2.imread(str(PATCHES), cv2.IMREAD_GRAYSCALE)
     assert strip is not None, f"{PATCHES} is missing"
     return strip.reshape(-1, SIDE, SIDE)
@@ -44,7 +44,7 @@ def protocols() -> list[tuple[str, dict[str, str]]]:
 
 
 def model(name: str) -> Descriptor | None:
-    """A model by its name; None where its published weights are not on this machine."""
+    """The model of this name; None if its published weights are not on this machine."""
     try:
         made = plugins.model(name)
     except (NotHere, RuntimeError) as error:
@@ -61,7 +61,7 @@ def vectors(made: Descriptor) -> Vectors:
 
 
 def vectors_file(made: Descriptor) -> Path:
-    """Where the golden vectors of a model's revision are."""
+    """The file of golden vectors of a model's revision."""
     return FOLDER / "vectors" / f"{made.name}.revision{made.revision}.npy"
 
 
@@ -72,13 +72,13 @@ def sample_protocol(name: str, options: dict[str, str]) -> Protocol:
 
 
 def scores(made: Protocol) -> dict[str, float]:
-    """Every score and the ends of every interval of one descriptor."""
+    """All scores and ends of intervals of the descriptor JUDGED."""
     judged = plugins.model(JUDGED)
     (record,) = evaluate(judged, [made])
-    found = dict(record.scores)
+    values = dict(record.scores)
     for name, (low, high) in record.intervals.items():
-        found |= {f"{name} low": low, f"{name} high": high}
-    return found
+        values |= {f"{name} low": low, f"{name} high": high}
+    return values
 
 
 def scores_file(made: Protocol) -> Path:

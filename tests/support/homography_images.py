@@ -1,4 +1,4 @@
-"""Pictures with something at all scales, for points to be found in."""
+"""Random images with structure at all scales, in which detectors find points."""
 
 import cv2
 import numpy as np

@@ -1,4 +1,4 @@
-"""Small HPatches sets on disk, for tests."""
+"""Writes small HPatches sets for tests."""
 
 import json
 
@@ -9,7 +9,7 @@ from protocols.hpatches.reader import STRIPS
 
 
 def write_set(root, lengths, *, size=8, seed=0, splits=None):
-    """Patches of points that all strips share, noisier from strip to strip."""
+    """Write sequences of n points; all strips show the same points, with growing noise."""
     rng = np.random.default_rng(seed)
     for sequence, n in lengths.items():
         folder = root / "patches" / sequence

@@ -1,4 +1,4 @@
-"""A web server with real sockets whose files may misbehave in the ways that servers do."""
+"""A web server on a real socket; each file can imitate a fault of real servers."""
 
 import re
 import socket
@@ -12,25 +12,25 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class File:
-    """What a server does when it is asked for one file."""
+    """The server's answer for one file, with its faults."""
 
     body: bytes
     status: int = 200
     content_type: str = "application/octet-stream"
     etag: str | None = '"1"'
     ranges: bool = True  # answers Range requests
-    believes: bool = False  # takes a range for right whatever If-Range says
-    shift: int = 0  # of the range that it gives, from the one asked for
-    length: bool = True  # says how long it is
-    cuts: list[int] = field(default_factory=list)  # bytes after which each answer breaks off
+    believes: bool = False  # sends a range even if If-Range names another version
+    shift: int = 0  # bytes between the range that it sends and the range asked for
+    length: bool = True  # sends Content-Length
+    cuts: list[int] = field(default_factory=list)  # bytes after which answer i breaks off
     silent: float = 0  # seconds before the body
-    pause: float = 0  # seconds after each of the pieces
+    pause: float = 0  # seconds after each tenth of the body
     redirect: str | None = None
     chunked: bool = False
 
 
 class Mirror:
-    """Files by path, the address that they are at, and the requests that came."""
+    """The files of a server by path, its address, and the requests that it received."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -38,19 +38,19 @@ class Mirror:
         self.asked: list[tuple[str, str | None, str | None]] = []  # path, Range, If-Range
 
     def give(self, path: str, body: bytes, **how) -> str:
-        """Put a file on the server; its address."""
+        """Put a file on the server; returns its address."""
         self.files[path] = File(body, **how)
         return f"{self.address}/{path}"
 
     @property
     def ranges(self) -> list[str | None]:
-        """The Range headers that came, in order."""
+        """The Range headers of the requests, in order."""
         return [asked[1] for asked in self.asked]
 
 
 @contextmanager
 def serving() -> Iterator[Mirror]:
-    """A server in a thread of its own."""
+    """Run a server in a thread during the block."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -93,7 +93,7 @@ def answer(
         status = 206 if begin < len(file.body) else 416
     body = file.body[begin:] if status != 416 else b""
     handler.send_response(status)
-    # As most servers do: the page that says that there is no more.
+    # Most servers send an HTML page with status 416.
     handler.send_header("Content-Type", "text/html" if status == 416 else file.content_type)
     if file.etag:
         handler.send_header("ETag", file.etag)
@@ -116,7 +116,7 @@ def answer(
 
 
 def closed_port() -> int:
-    """A port of this machine where nobody listens."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    """A port of this machine on which no server listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

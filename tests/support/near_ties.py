@@ -1,10 +1,10 @@
-"""Vectors whose distances differ, but by less than float32 can tell; and all their distances."""
+"""Vectors with distances that float32 can't tell apart, and exact distances of all pairs."""
 
 import numpy as np
 
 
 def nearly_tied(seed, n, dim=32, of=4):
-    """Rows that are one of a few, but for the last digit of some numbers."""
+    """n copies of a few rows, in which some numbers differ in the last float32 digit."""
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((of, dim), dtype=np.float32)[rng.integers(of, size=n)]
     digit = np.nextafter(rows, np.float32(np.inf))
@@ -12,7 +12,7 @@ def nearly_tied(seed, n, dim=32, of=4):
 
 
 def all_pairs(distance, a, b):
-    """Every row with every row, measured one by one."""
+    """The distance of every row of a to every row of b, by `paired`."""
     row, column = (i.ravel() for i in np.indices((len(a), len(b))))
     measured = distance.paired(np.concatenate([a, b]), row, len(a) + column)
     return measured.reshape(len(a), len(b))

@@ -1,4 +1,4 @@
-"""Packages of other people, as far as entry points are concerned."""
+"""Imitates an installed package of a third party, with entry points."""
 
 import sys
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def installed(folder, name, source, **groups):
-    """A distribution on sys.path: one module, and its entry points by kind, {name: value}."""
+    """Put a distribution on sys.path: one module, with entry points {name: value} for each kind."""
     module = name.replace("-", "_")
     (folder / f"{module}.py").write_text(source)
     info = folder / f"{module}-1.0.dist-info"

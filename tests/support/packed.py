@@ -1,4 +1,4 @@
-"""Archives made in memory."""
+"""Makes archives in memory."""
 
 import gzip
 import io
@@ -7,7 +7,7 @@ import zipfile
 
 
 def zipped(members, compression=zipfile.ZIP_DEFLATED):
-    """A zip archive of names, or ZipInfos, and their contents."""
+    """The bytes of a zip archive of (name or ZipInfo, contents) pairs."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", compression) as packed:
         for name, body in members:
@@ -16,7 +16,7 @@ def zipped(members, compression=zipfile.ZIP_DEFLATED):
 
 
 def tarred(members, form=tarfile.GNU_FORMAT, encoding="utf-8"):
-    """A tar archive of names, or TarInfos, and their contents."""
+    """The bytes of a tar archive of (name or TarInfo, contents) pairs."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=form, encoding=encoding) as packed:
         for name, body in members:

@@ -1,4 +1,4 @@
-"""Small scenes in the official PhotoTour format."""
+"""Writes small scenes in the official PhotoTour format."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def made_patches(n, seed=0):
 
 
 def made_pairs(point, m, seed=0):
-    """Half of them matches, mixed; points have two rows each, side by side."""
+    """m pairs of rows, alternately non-matches and matches; rows 2 i and 2 i + 1 show one point."""
     rng = np.random.default_rng(seed)
     a = rng.integers(0, len(point) // 2 * 2, m)
     b = np.where(np.arange(m) % 2, a ^ 1, (a + 2) % len(point))
@@ -20,7 +20,7 @@ def made_pairs(point, m, seed=0):
 
 
 def made_scene(folder, n=40, *, seed=0, images=2, pairs=None, patches=None):
-    """A scene of n patches, two of each point; what was written."""
+    """Write a scene of n patches, two of each point; returns patches and points."""
     patches = made_patches(n, seed) if patches is None else patches
     point = np.arange(n) // 2
     interest = np.random.default_rng(seed).random((n, 5)).round(3)

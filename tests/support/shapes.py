@@ -1,4 +1,4 @@
-"""The run-time checker of shapes and types in tests; an int is a float, as for mypy."""
+"""The run-time checker of shapes and types; it accepts int for float, as mypy does."""
 
 from beartype import BeartypeConf, beartype
 

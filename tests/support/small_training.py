@@ -1,4 +1,4 @@
-"""A small network, method, recipe and training set, with which a training takes a moment."""
+"""A small network, method, recipe and training set, for trainings that take a moment."""
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ class Small(Network):
 
 
 class Contrast(Method):
-    """Pulls the two patches of a point together, by a margin against a shifted partner."""
+    """Margin loss: two patches of one point against the patch of another point in the batch."""
 
     def __init__(self, *, pairs: int = 16) -> None:
         super().__init__()

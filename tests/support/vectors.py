@@ -1,4 +1,4 @@
-"""Batches of described pairs on which losses are tried, the awkward ones among them."""
+"""Batches of matching vectors for tests of losses, with degenerate batches."""
 
 import torch
 

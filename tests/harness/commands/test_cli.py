@@ -331,7 +331,7 @@ def test_vectors_are_not_written_among_other_files(run, small, tmp_path):
     assert describe(run, small, folder)[0] == 0  # empty, so nothing is lost
     status, _, err = describe(run, small, folder, model="sift")
     assert status == 2
-    assert "is there already, and no empty folder: remove it" in err
+    assert "is there already, and is not an empty folder: remove it" in err
     assert json.loads((folder / "descriptor.json").read_text())["name"] == "pixels"
 
 

@@ -19,7 +19,7 @@ from packed import gzipped, tarred, zipped
 
 from harness.data import datasets, download
 from harness.data.copies import Copy
-from harness.data.datasets import Differences, Part, Source
+from harness.data.datasets import Differences, PublishedSet, SetPart
 from harness.data.fetch import WORK, fetch
 
 FILES = {
@@ -59,11 +59,11 @@ def installed(home, tmp_path, monkeypatch):
 
     def install(*parts, name="toy/set", needs=("patches*.bmp", "info.txt"), **more):
         module = f"toysets_{next(NUMBERS)}"
-        row = Source(
+        row = PublishedSet(
             name, "Toy", "https://example.org", parts, "CC0", "Nobody", {"toy": needs}, **more
         )
         (folder / f"{module}.py").write_text(
-            f"from harness.data.datasets import *\nfrom harness.data.datasets import Part, Source\n"
+            "from harness.data.datasets import PublishedSet, SetPart\n"
             f"from harness.data.copies import Copy\nDATASETS = [{row!r}]\n"
         )
         (about / "entry_points.txt").write_text(f"[harness.datasets]\ntoy = {module}:DATASETS\n")
@@ -77,7 +77,7 @@ def toy(installed, mirror):
     """One set of one zip archive with a known hash, on one mirror."""
     body = zipped(FILES.items())
     copy = Copy(mirror.give("toy.zip", body), known(body), len(body))
-    return installed(Part((copy,)))
+    return installed(SetPart((copy,)))
 
 
 def known(body):
@@ -115,7 +115,7 @@ def refusal(name="toy/set", files=()):
     ("file", "pack"), [("toy.zip", zipped), ("toy.tar", tarred), ("toy.tgz", gzipped)]
 )
 def test_a_set_is_fetched_unpacked_and_found(installed, mirror, home, file, pack):
-    installed(Part((Copy(mirror.give(file, pack(FILES.items()))),)))
+    installed(SetPart((Copy(mirror.give(file, pack(FILES.items()))),)))
     assert datasets.path("toy/set") is None
     assert fetch("toy/set") == home / "toy" / "set" == datasets.path("toy/set")
     assert contents(home / "toy" / "set") == FILES
@@ -154,7 +154,7 @@ def test_a_home_that_can_not_be_made_is_named(toy, home, monkeypatch):
 
 
 def test_an_empty_folder_is_no_set_of_which_nothing_is_known_to_be_needed(installed, home):
-    installed(Part((Copy("http://a.invalid/x.csv"),)), needs=())
+    installed(SetPart((Copy("http://a.invalid/x.csv"),)), needs=())
     (home / "toy" / "set").mkdir(parents=True)
     assert "lacks x.csv" in refusal()
 
@@ -169,16 +169,16 @@ def test_files_for_a_set_that_is_here_are_refused(toy, tmp_path):
 def test_a_folder_that_wraps_all_is_taken_off(installed, mirror, home, wrapping):
     wrapping = wrapping.replace("__MACOSX/../", "")
     members = [(wrapping + name, body) for name, body in FILES.items()]
-    installed(Part((Copy(mirror.give("toy.zip", zipped([*members, ("__MACOSX/x", b"")]))),)))
+    installed(SetPart((Copy(mirror.give("toy.zip", zipped([*members, ("__MACOSX/x", b"")]))),)))
     assert contents(fetch("toy/set")) == FILES
     assert datasets.verify("toy/set") == Differences()
 
 
 def test_parts_come_together(installed, mirror):
     installed(
-        Part((Copy(mirror.give("toy.zip", zipped(FILES.items()))),), into="patches"),
-        Part((Copy(mirror.give("a.csv", b"1,2\n")),), into="tasks"),
-        Part((Copy(mirror.give("b.csv", b"3,4\n")),), into="tasks"),
+        SetPart((Copy(mirror.give("toy.zip", zipped(FILES.items()))),), into="patches"),
+        SetPart((Copy(mirror.give("a.csv", b"1,2\n")),), into="tasks"),
+        SetPart((Copy(mirror.give("b.csv", b"3,4\n")),), into="tasks"),
         needs=("patches/info.txt", "tasks/a.csv", "tasks/b.csv"),
     )
     wanted = {f"patches/{name}": body for name, body in FILES.items()}
@@ -189,7 +189,7 @@ def test_parts_come_together(installed, mirror):
 
 def test_parts_that_came_are_kept_when_another_does_not_come(installed, mirror, home):
     parts = [Copy(mirror.give("a.csv", b"1\n")), Copy(mirror.address + "/b.csv")]
-    installed(*(Part((copy,)) for copy in parts), needs=("a.csv", "b.csv"))
+    installed(*(SetPart((copy,)) for copy in parts), needs=("a.csv", "b.csv"))
     assert "b.csv: it answered 404" in refusal()
     assert not any("unpacked" in name for name in left(home))
     mirror.give("b.csv", b"2\n")
@@ -217,20 +217,20 @@ def mat(form=0x0100, order="<"):
 def test_a_cut_off_mat_file_of_unsaid_length_is_passed_over(installed, mirror, order, cut):
     whole = mat(order=order)
     first = Copy(mirror.give("cut/a.mat", whole[:-cut], length=False))
-    installed(Part((first, Copy(mirror.give("a.mat", whole)))), needs=("a.mat",))
+    installed(SetPart((first, Copy(mirror.give("a.mat", whole)))), needs=("a.mat",))
     assert contents(fetch("toy/set")) == {"a.mat": whole}
     assert len(mirror.asked) == 2
 
 
 def test_what_is_no_mat_file_is_refused(installed, mirror, home):
-    installed(Part((Copy(mirror.give("a.mat", b"sorry, moved" * 99)),)), needs=("a.mat",))
-    assert "a.mat: it is no .mat file" in refusal()
+    installed(SetPart((Copy(mirror.give("a.mat", b"sorry, moved" * 99)),)), needs=("a.mat",))
+    assert "a.mat: it is not a .mat file" in refusal()
     assert left(home) == []
 
 
 @pytest.mark.parametrize("body", [mat(0x0200), struct.pack("<5i2sd", 0, 1, 1, 0, 2, b"x", 1)])
 def test_mat_files_of_other_forms_are_taken(installed, mirror, body):
-    installed(Part((Copy(mirror.give("a.mat", body)),)), needs=("a.mat",))
+    installed(SetPart((Copy(mirror.give("a.mat", body)),)), needs=("a.mat",))
     assert contents(fetch("toy/set")) == {"a.mat": body}
 
 
@@ -239,7 +239,7 @@ def test_a_mirror_with_endless_headers_is_passed_over(installed, mirror):
     info.type, info.size = tarfile.XHDTYPE, 512
     endless = (info.tobuf(tarfile.GNU_FORMAT) + b"9 path=x\n".ljust(512, b"\0")) * 5000
     bad = Copy(mirror.give("bad/toy.tar", endless))
-    installed(Part((bad, Copy(mirror.give("toy.tar", tarred(FILES.items()))))))
+    installed(SetPart((bad, Copy(mirror.give("toy.tar", tarred(FILES.items()))))))
     assert contents(fetch("toy/set")) == FILES
 
 
@@ -247,7 +247,7 @@ def test_a_mirror_with_a_broken_archive_is_passed_over(installed, mirror):
     body = zipped(FILES.items())
     cut = Copy(mirror.give("cut/toy.zip", body[:-100]))
     page = Copy(mirror.give("page/toy.zip", b"<html>parked</html>", content_type="text/html"))
-    installed(Part((cut, page, Copy(mirror.give("toy.zip", body)))))
+    installed(SetPart((cut, page, Copy(mirror.give("toy.zip", body)))))
     assert contents(fetch("toy/set")) == FILES
 
 
@@ -275,7 +275,7 @@ def test_a_bad_archive_is_refused_and_leaves_nothing(
     installed, mirror, home, tmp_path, case, by_hand
 ):
     file, body, told = BAD[case]
-    installed(Part((Copy(mirror.give(file, body)),)))
+    installed(SetPart((Copy(mirror.give(file, body)),)))
     given = tmp_path / file
     given.write_bytes(body)
     assert told in refusal(files=[given] if by_hand else [])
@@ -285,7 +285,7 @@ def test_a_bad_archive_is_refused_and_leaves_nothing(
 
 def test_a_wrong_hash_is_refused_and_leaves_nothing(installed, mirror, home):
     body = zipped(FILES.items())
-    installed(Part((Copy(mirror.give("toy.zip", body), "md5:" + "0" * 32),)))
+    installed(SetPart((Copy(mirror.give("toy.zip", body), "md5:" + "0" * 32),)))
     assert "its md5 is" in refusal()
     assert left(home) == []
 
@@ -303,7 +303,7 @@ def test_what_a_killed_process_left_is_cleared(toy, home):
 
 def test_no_network_is_one_sentence_and_the_way_by_hand(installed):
     url = f"http://127.0.0.1:{closed_port()}/toy.zip"
-    installed(Part((Copy(url), Copy("http://nobody.invalid/toy.zip"))))
+    installed(SetPart((Copy(url), Copy("http://nobody.invalid/toy.zip"))))
     said = refusal()
     assert "\n" not in said
     assert said.startswith("toy/set: there seems to be no network")
@@ -339,16 +339,16 @@ def test_another_file_is_refused(toy, mirror, tmp_path, home):
 def test_a_copy_packed_anew_is_taken_where_one_is_listed_and_says_so(installed, tmp_path, caplog):
     published = Copy("http://a.invalid/toy.zip", "md5:" + "0" * 32)
     again = Copy("http://b.invalid/toy.zip")
-    installed(Part((published, again)))
+    installed(SetPart((published, again)))
     file = tmp_path / "toy.zip"
     file.write_bytes(zipped(WRAPPED.items()))
     assert contents(fetch("toy/set", [file])) == FILES
-    assert "is taken for the copy of http://b.invalid/toy.zip" in caplog.text
+    assert "is accepted as http://b.invalid/toy.zip" in caplog.text
 
 
 def test_a_folder_of_files_may_be_brought(installed, tmp_path):
     copies = [Copy(f"http://a.invalid/{name}") for name in ("a.csv", "b.csv")]
-    installed(*(Part((copy,)) for copy in copies), needs=("a.csv", "b.csv"))
+    installed(*(SetPart((copy,)) for copy in copies), needs=("a.csv", "b.csv"))
     for name in ("a.csv", "b.csv", "unrelated.txt"):
         (tmp_path / name).write_text(name)
     assert sorted(contents(fetch("toy/set", [tmp_path]))) == ["a.csv", "b.csv"]
@@ -356,7 +356,7 @@ def test_a_folder_of_files_may_be_brought(installed, tmp_path):
 
 def test_what_is_not_brought_is_downloaded(installed, mirror, tmp_path):
     copies = [Copy(mirror.give(name, b"far")) for name in ("a.csv", "b.csv")]
-    installed(*(Part((copy,)) for copy in copies), needs=("a.csv", "b.csv"))
+    installed(*(SetPart((copy,)) for copy in copies), needs=("a.csv", "b.csv"))
     (tmp_path / "a.csv").write_bytes(b"near")
     found = contents(fetch("toy/set", [tmp_path / "a.csv"]))
     assert found == {"a.csv": b"near", "b.csv": b"far"}
@@ -464,7 +464,7 @@ def packed(**changed):
 def test_a_mirror_of_no_known_hash_is_known_by_the_sizes_of_its_files(installed, mirror, home):
     bad = mirror.give("bad/toy.zip", packed(info=b"0 0"))
     good = mirror.give("good/toy.zip", packed())
-    installed(Part((Copy(bad), Copy(good))), sizes=SIZES)
+    installed(SetPart((Copy(bad), Copy(good))), sizes=SIZES)
     place = fetch("toy/set")
     assert contents(place) == FILES
     assert json.loads((place / datasets.LIST).read_text())["parts"][0]["url"] == good
@@ -482,7 +482,7 @@ def test_files_of_other_sizes_than_the_published_ones_are_refused(
     installed, mirror, home, tmp_path, changed, told
 ):
     body = packed(**changed)
-    installed(Part((Copy(mirror.give("toy.zip", body)),)), sizes=SIZES)
+    installed(SetPart((Copy(mirror.give("toy.zip", body)),)), sizes=SIZES)
     said = refusal()
     assert f"it is not the published set: {told}" in said
     (tmp_path / "toy.zip").write_bytes(body)
@@ -492,7 +492,7 @@ def test_files_of_other_sizes_than_the_published_ones_are_refused(
 
 def test_a_file_that_no_protocol_reads_may_be_missing_and_is_named(installed, mirror, home, caplog):
     body = zipped((name, b) for name, b in FILES.items() if name != "m50/one.txt")
-    installed(Part((Copy(mirror.give("toy.zip", body)),)), sizes=SIZES)
+    installed(SetPart((Copy(mirror.give("toy.zip", body)),)), sizes=SIZES)
     place = fetch("toy/set")
     assert "toy/set: files m50/*: 0, 1 are published; no protocol reads it" in caplog.text
     assert datasets.verify("toy/set").unlike == ("files m50/*: 0, 1 are published",)
@@ -500,7 +500,7 @@ def test_a_file_that_no_protocol_reads_may_be_missing_and_is_named(installed, mi
 
 
 def test_verify_compares_sizes_with_the_published_ones(installed, mirror, home, run):
-    installed(Part((Copy(mirror.give("toy.zip", zipped(FILES.items()))),)), sizes=SIZES)
+    installed(SetPart((Copy(mirror.give("toy.zip", zipped(FILES.items()))),)), sizes=SIZES)
     place = fetch("toy/set")
     assert not datasets.verify("toy/set")
     (place / "patches0001.bmp").write_bytes(b"of another scene")
@@ -510,7 +510,7 @@ def test_verify_compares_sizes_with_the_published_ones(installed, mirror, home, 
 
 
 def test_a_set_put_there_by_hand_is_told_how_it_differs(installed, home, caplog):
-    installed(Part((Copy("https://example.org/toy.zip"),)), sizes=SIZES)
+    installed(SetPart((Copy("https://example.org/toy.zip"),)), sizes=SIZES)
     place = home / "toy" / "set"
     place.mkdir(parents=True)
     for name in ("patches0000.bmp", "info.txt"):
@@ -523,7 +523,7 @@ def test_a_set_put_there_by_hand_is_told_how_it_differs(installed, home, caplog)
 
 def test_a_refusal_says_where_people_found_a_set(installed, mirror, home):
     hint = "people found it at https://example.org/elsewhere: it must hold info.txt"
-    installed(Part((Copy(f"http://127.0.0.1:{closed_port()}/toy.zip"),)), by_hand=hint)
+    installed(SetPart((Copy(f"http://127.0.0.1:{closed_port()}/toy.zip"),)), by_hand=hint)
     assert refusal().endswith(f"--from-file toy.zip; {hint}")
     assert f"  by hand   {hint}" in list(datasets.about("toy/set"))
 
@@ -567,13 +567,13 @@ def test_an_unknown_name_is_answered_with_the_nearest(home):
 
 
 def test_two_packages_may_not_list_one_set_differently(installed):
-    installed(Part((Copy("http://a.invalid/x.zip"),)), name="phototour/liberty")
+    installed(SetPart((Copy("http://a.invalid/x.zip"),)), name="phototour/liberty")
     with pytest.raises(LookupError, match="'phototour/liberty' is listed twice"):
         datasets.known()
 
 
 def test_a_broken_package_does_not_hide_the_sets_of_others(installed, tmp_path, caplog):
-    installed(Part((Copy("http://a.invalid/x.zip"),)))
+    installed(SetPart((Copy("http://a.invalid/x.zip"),)))
     (module,) = (tmp_path / "site").glob("*.py")
     module.write_text("1 / 0")
     assert "phototour/liberty" in datasets.known()
@@ -662,7 +662,7 @@ def test_all_facts_of_a_set_are_shown(run, home):
 
 
 def test_an_error_is_told_on_stderr_and_exits_2(installed, monkeypatch, run):
-    installed(Part((Copy(f"http://127.0.0.1:{closed_port()}/toy.zip"),)))
+    installed(SetPart((Copy(f"http://127.0.0.1:{closed_port()}/toy.zip"),)))
     code, out, err = run("data", "fetch", "toy/set")
     assert (code, out) == (2, "")
     assert err.startswith("harness: toy/set: there seems to be no network")

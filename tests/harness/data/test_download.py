@@ -12,7 +12,7 @@ import pytest
 from mirrors import closed_port, serving
 
 from harness.data import download, web
-from harness.data.copies import Copy, Refused, digest
+from harness.data.copies import Copy, CopyRefused, digest
 
 BODY = bytes(range(256)) * 400  # 102,400 bytes, no two pieces of it alike in place
 SHA256 = f"sha256:{hashlib.sha256(BODY).hexdigest()}"
@@ -40,7 +40,7 @@ def work(tmp_path):
 
 
 def fetch(work, *copies, accept=lambda file: file.read_bytes(), **more):
-    return download.fetch(copies, work, accept, what="a/set", by_hand="bring it", **more)[0]
+    return download.fetch(copies, work, accept, title="a/set", by_hand="bring it", **more)[0]
 
 
 def refusal(work, *copies, **more):
@@ -250,7 +250,7 @@ def test_a_redirection_out_of_https_is_followed_only_where_a_hash_vouches(hashed
     if hashed:
         assert follow("http://b.invalid/a.zip").full_url == "http://b.invalid/a.zip"
     else:
-        with pytest.raises(Refused, match="from https to http://b"):
+        with pytest.raises(CopyRefused, match="from https to http://b"):
             follow("http://b.invalid/a.zip")
 
 
@@ -266,7 +266,7 @@ def test_a_file_that_nothing_vouches_for_is_warned_of(mirror, work, caplog):
     fetch(work, Copy(mirror.give("c.csv", BODY)))
     assert not caplog.text
     fetch(work, Copy(mirror.give("d.csv", BODY, length=False)))
-    assert "d.csv: the server does not say how long it is" in caplog.text
+    assert "d.csv: the server does not say the size" in caplog.text
 
 
 @pytest.mark.parametrize("scheme", ["file", "ftp", "data"])

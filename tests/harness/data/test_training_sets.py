@@ -95,7 +95,7 @@ def test_a_list_of_images_that_no_builder_wrote_is_refused(tmp_path):
 
 
 def test_what_is_no_training_set_is_refused_by_name(samples, tmp_path):
-    with pytest.raises(ValueError, match=r"holds no training data in a form that is known \(hpat"):
+    with pytest.raises(ValueError, match=r"holds no training data in a known format \(hpat"):
         training_sets.open_set(str(tmp_path))
     with pytest.raises(ValueError, match="given twice"):
         training_sets.joined([training_sets.open_set(str(samples["phototour"]))] * 2)

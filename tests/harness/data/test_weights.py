@@ -51,7 +51,7 @@ def row_of(file: Path, *urls: str) -> Weights:
         urls=urls or ("https://example.org/net.pth",),
         licence="MIT",
         trained_on=frozenset({"phototour/liberty"}),
-        source="someone/net@0123456",
+        published_in="someone/net@0123456",
     )
 
 

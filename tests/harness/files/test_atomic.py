@@ -41,7 +41,7 @@ def test_nothing_that_is_there_is_replaced(tmp_path):
     (tmp_path / "mine/x").write_text("mine")
     (tmp_path / "file").write_text("mine")
     for name in ("mine", "file"):
-        with pytest.raises(FileExistsError, match=f"{name} is there already, and no empty folder"):
+        with pytest.raises(FileExistsError, match=f"{name} is there already, and is not an empty"):
             atomic.must_be_free(tmp_path / name)
         with pytest.raises(OSError):
             filled(tmp_path / name)

@@ -267,7 +267,7 @@ def calling(depth: int) -> ModelProto:
     return model(node(f"F{depth}", "means", "vectors", domain="mine"), functions=functions(depth))
 
 
-def test_functions_are_unfolded(saved):
+def test_functions_are_expanded(saved):
     vectors = opened(saved(calling(4))).describe(PATCHES)
     np.testing.assert_allclose(vectors, PATCHES.mean(axis=2), rtol=1e-6)
 
@@ -275,12 +275,12 @@ def test_functions_are_unfolded(saved):
 @pytest.mark.parametrize(
     ("depth", "message"),
     [
-        (16, r"tiny\.onnx has 196609 nodes once its functions are unfolded; 50000 at most"),
-        (60, r"tiny\.onnx has \d{19} nodes once"),
+        (16, r"tiny\.onnx has 196609 nodes after its functions are expanded; at most 50000"),
+        (60, r"tiny\.onnx has \d{19} nodes after"),
         (2000, r"tiny\.onnx has functions that call each other endlessly, or too deeply"),
     ],
 )
-def test_functions_that_unfold_without_measure_are_refused(saved, depth, message):
+def test_functions_that_expand_without_limit_are_refused(saved, depth, message):
     with pytest.raises(ValueError, match=message):
         opened(saved(calling(depth)))
 
@@ -359,7 +359,7 @@ def test_absurd_sizes_are_refused_with_the_name_of_the_file(saved, made):
         ({"trained_on": "[" * 50_000}, "trained_on is neither names nor a JSON list"),
         ({"trained_on": "[" + "9" * 5000 + "]"}, "trained_on is neither names nor a JSON list"),
         ({"trained_on": json.dumps([{"a": "b" * 50_000}])}, "trained_on is"),
-        ({"name": "x" * 100_001}, "its metadata 'name' have 100001 characters; 100000 at most"),
+        ({"name": "x" * 100_001}, "its metadata 'name' have 100001 characters; at most 100000"),
     ],
 )
 def test_absurd_metadata_are_refused_in_a_short_message(saved, said, message):
@@ -378,7 +378,7 @@ def test_absurd_metadata_are_refused_in_a_short_message(saved, said, message):
 )
 def test_text_that_is_no_utf_8_is_refused(saved, text, place):
     contents = model(ADD, constants=[number(1)], name="abcd").SerializeToString()
-    with pytest.raises(ValueError, match=rf"tiny\.onnx is damaged: {place} is no UTF-8 text"):
+    with pytest.raises(ValueError, match=rf"tiny\.onnx is damaged: {place} is not UTF-8 text"):
         opened(saved(contents.replace(text, b"\xff" * len(text), 1)))
 
 

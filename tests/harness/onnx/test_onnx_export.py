@@ -381,7 +381,7 @@ def test_a_network_of_one_size_only_is_refused(tiny):
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        ({"network": None}, {}, "names no network"),
+        ({"network": None}, {}, "has no network"),
         ({}, {"precision": "fp8"}, "no precision 'fp8'; known: fp32, fp16, int8"),
         ({}, {"precision": "int8"}, "give some for calibration"),
     ],
@@ -513,7 +513,7 @@ def test_cuda_is_cuda_or_an_error():
 
 @pytest.mark.parametrize("missing", [{"weights": None}, {"code": ""}])
 def test_a_graph_that_could_be_taken_for_another_is_not_kept(missing):
-    with pytest.raises(ValueError, match="names no weights or no code"):
+    with pytest.raises(ValueError, match="has no weights or no code"):
         through_onnx(descriptor(**FACTS | missing))
 
 
@@ -592,7 +592,7 @@ def test_one_model_is_exported_at_a_time(tmp_path):
 
 
 def test_a_model_without_network_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="rootsift can't be exported: it names no network"):
+    with pytest.raises(ValueError, match="rootsift can't be exported: it has no network"):
         onnx_session.export("rootsift", tmp_path / "a.onnx", "fp32", None, {}, None)
 
 

@@ -221,7 +221,7 @@ def test_a_finished_set_is_not_written_over(built):
 
 def test_a_folder_with_other_things_is_not_written_into(built, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(FileExistsError, match="no empty folder"):
+    with pytest.raises(FileExistsError, match="is not an empty folder"):
         build(built.folder.parent / "images", tmp_path)
 
 

@@ -390,5 +390,5 @@ def test_the_second_column_of_info_is_written(tmp_path):
 
 def test_nothing_is_written_over(tmp_path):
     made_scene(tmp_path / "scene")
-    with pytest.raises(FileExistsError, match="no empty folder"):
+    with pytest.raises(FileExistsError, match="is not an empty folder"):
         made_scene(tmp_path / "scene")

@@ -296,7 +296,7 @@ def test_patches_of_impossible_values_are_refused(folder, value, told):
 
 
 def test_patches_that_are_no_numbers_are_refused(folder):
-    assert "patches is no array of numbers" in refusal(
+    assert "patches is not an array of numbers" in refusal(
         written(folder, np.full((N, 2, 2), "x", object))
     )
 
