@@ -29,8 +29,8 @@ def open_set(spec: str) -> Dataset:
             return dataset
     forms = ", ".join(registry.names("training"))
     raise InputError(
-            f"{folder} holds no training data in a known format ({forms}): give the folder of a"
-            " set in one of these formats, or build one by `harness data build`"
+        f"{folder} holds no training data in a known format ({forms}): give the folder of a"
+        " set in one of these formats, or build one by `harness data build`"
     )
 
 

@@ -4,6 +4,7 @@ Made files differ from the official ones: a few numbers of patches were off by o
 made, so with the known numbers no made verification file has the git blob of its official twin. So
 a split with made files is named "...@generated-tasks", and shares no table with official scores.
 """
+
 import csv
 import hashlib
 import logging
