@@ -2,8 +2,8 @@
 
 A set is named `oxford` if it holds the eight published sequences, equal in every pixel, with
 regions of our own Harris-Affine detector; `oxford-six` if it lacks bark and trees, as in papers.
-The split's name is the most regions of an image. Other sequences are named by their folder. A folder
-of regions, and a magnification of patches, are options of the protocol.
+The split is named after the most regions of an image. Other sequences are named by their folder.
+A folder of regions and a magnification of patches are options of the protocol.
 """
 
 import hashlib
