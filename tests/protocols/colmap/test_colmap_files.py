@@ -188,8 +188,8 @@ def test_a_database_that_lacks_a_page_is_refused(made, tmp_path):
     ("change", "message"),
     [
         ("UPDATE keypoints SET rows = rows + 1", "and stores"),
-        ("UPDATE keypoints SET rows = -1, cols = 4", "has -1 x 4 numbers"),
-        ("UPDATE keypoints SET rows = 'many'", "has 'many' x 4 numbers"),
+        ("UPDATE keypoints SET rows = -1, cols = 4", "declares -1 x 4 numbers"),
+        ("UPDATE keypoints SET rows = 'many'", "declares 'many' x 4 numbers"),
         ("UPDATE keypoints SET rows = 4611686018427387904", "x 4 numbers"),
         ("UPDATE keypoints SET data = 7", "and stores 0"),
         ("UPDATE keypoints SET data = zeroblob(16 * rows)", "has no size"),

@@ -414,7 +414,7 @@ def with_header(data, header):
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        (struct.pack(">IIBBBBB", 8, 72, 8, 0, 0, 0, 1), "interlace 1: strips have"),
+        (struct.pack(">IIBBBBB", 8, 72, 8, 0, 0, 0, 1), "interlace 1: strips must have"),
         (struct.pack(">IIBBBBB", 8, 72, 4, 0, 0, 0, 0), "has 4 bits a sample"),
         (struct.pack(">IIBBBBB", 8, 72, 8, 3, 0, 0, 0), "colour type 3"),
         (struct.pack(">IIB", 8, 72, 8), "b'IHDR' of 9 bytes, .*get it again"),
