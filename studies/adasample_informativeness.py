@@ -16,15 +16,17 @@ import torch
 
 from harness.data import training_sets
 from zoo import card, trained
-from zoo.adasample import CROSSED, classes
+from zoo.adasample import CROSSED
 from zoo.adasample_informativeness import informativeness
 from zoo.training.augment import augmented
+from zoo.training.classes import classes
 from zoo.training.groups import Groups
 from zoo.training.patches import stored
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    """Print the correlation of each folder; write the candidates."""
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("trained", nargs="+", type=Path)
     parser.add_argument("--data", required=True)
     parser.add_argument("--points", type=int, default=32)

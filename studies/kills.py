@@ -21,12 +21,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import cv2
 import numpy as np
+
+from harness.records import markdown_table
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 ROUND = 4  # kills before a run to the end
@@ -41,7 +43,7 @@ PACKAGE = """
 from harness.data.weights import Weights
 WEIGHTS = {"net": Weights("killed", "net.pth", %r, %d, (), "MIT", frozenset(), "made here")}
 """
-SETTLED = {  # what clocks decide, by a part of a file's name
+SETTLED: dict[str, Callable[[bytes], bytes]] = {  # what clocks decide, by a part of a file's name
     ".run": lambda contents: b"",
     "out/log.jsonl": lambda contents: _without(contents, "seconds"),
     "out/checkpoint.pt": lambda contents: b"",  # has seconds, too; the weights tell the rest
@@ -278,16 +280,20 @@ def main() -> None:
         prepare(inputs)
         chosen = [one for one in commands(inputs) if not given.only or one.name in given.only]
         each = -(-given.kills // len(chosen))
-        print("| command | kills | while it ran | not clean |\n|---|---:|---:|---:|")
-        tallies = []
-        for one in chosen:
-            work = Path(folder, one.name.replace(" ", "-"))
-            tally = killed(one, inputs, work, each, random.Random(given.seed))
-            tallies.append(tally)
-            print(f"| {one.name} | {tally.kills} | {tally.hit} | {len(tally.faults)} |", flush=True)
-    for fault in (fault for tally in tallies for fault in tally.faults):
+        faults: list[str] = []
+
+        def rows() -> Iterator[tuple[object, ...]]:
+            for command in chosen:
+                work = Path(folder, command.name.replace(" ", "-"))
+                tally = killed(command, inputs, work, each, random.Random(given.seed))
+                faults.extend(tally.faults)
+                yield command.name, tally.kills, tally.hit, len(tally.faults)
+
+        for line in markdown_table.lines(["command", "kills", "while it ran", "not clean"], rows()):
+            print(line, flush=True)
+    for fault in faults:
         print(fault)
-    sys.exit(any(tally.faults for tally in tallies))
+    sys.exit(bool(faults))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ from scipy import stats
 
 from harness.escape import markdown
 from harness.evaluate import evaluate
+from harness.files import atomic
+from harness.records import markdown_table
 from harness.types import Descriptor, Protocol
 from protocols.oxford.reader import SIX
 from studies.short_training import trained_or_resumed
@@ -56,6 +58,8 @@ FROM = {  # a recipe, and what is set
     CROSS: ("adasample", "method.negatives=cross"),
 }
 RATE = next(float(one.partition("=")[2]) for one in ALIKE if one.startswith("optimiser.lr="))
+BY_RATE = "by learning rate, held-out sequences"
+ANSWER = ("", "measured on", "difference", "95 %", "p", "")  # heads of the second table
 LESS = "FPR95 of held-out points"  # the one measure of which less is better
 
 
@@ -98,11 +102,15 @@ def measured(
 ) -> dict[str, float]:
     """The scores, in points, of a method trained with a seed."""
     out = trained(name, seed, rate, given)
-    return {**scored(out, by), LESS: 100 * card.read(out / "card.json").curve[-1].fpr95}
+    error = card.read(out / "card.json").curve[-1].fpr95
+    assert error is not None  # all recipes hold points out
+    return {**scored(out, by), LESS: 100 * error}
 
 
-def answer(better: str, worse: str, measure: str, a: Sequence[float], b: Sequence[float]) -> str:
-    """A row of the second table: is one method better than another in a measure?"""
+def answer(
+    better: str, worse: str, measure: str, a: Sequence[float], b: Sequence[float]
+) -> list[str]:
+    """Cells of a row of the second table: is one method better than another in a measure?"""
     sign = -1 if measure == LESS else 1
     low, high = stats.ttest_rel(a, b).confidence_interval()
     p = stats.mannwhitneyu(
@@ -112,10 +120,9 @@ def answer(better: str, worse: str, measure: str, a: Sequence[float], b: Sequenc
     if low > 0 or high < 0:
         said = "yes" if sign * low > 0 else "no, worse"
     apart = np.mean(a) - np.mean(b)
-    return (
-        f"| {better} over {worse} | {markdown(measure)} | {apart:+.2f} |"
-        f" {low:+.2f} to {high:+.2f} | {p:.2f} | {said} |"
-    )
+    interval = f"{low:+.2f} to {high:+.2f}"
+    pair = f"{better} over {worse}"
+    return [pair, markdown(measure), f"{apart:+.2f}", interval, f"{p:.2f}", said]
 
 
 def main() -> None:
@@ -155,30 +162,27 @@ def main() -> None:
         key: f"{np.mean(those):.2f} ± {np.std(those, ddof=1):.2f}" for key, those in values.items()
     }
     cells |= {("rootsift", one): f"{rootsift[one]:.2f}".replace("nan", "—") for one in columns}
-    table = [
-        f"| | {' | '.join(map(markdown, columns))} |",
-        f"|---|{'---:|' * len(columns)}",
-        *(
-            f"| {name} | {' | '.join(cells[name, one] for one in columns)} |"
-            for name in ("rootsift", *given.methods)
-        ),
-        "",
-        *(["| | by learning rate, held-out sequences |", "|---|---|"] if maps else ()),
-        *(
-            f"| {name} | {', '.join(f'{rate:g}: {own[rate]:.2f}' for rate in sorted(own))} |"
-            for name, own in maps.items()
-        ),
-        "",
-        "| | measured on | difference | 95 % | p | |",
-        "|---|---|---:|---|---:|---|",
-        *(
-            answer(*pair, measure, *(values[name, measure] for name in pair))
-            for pair in ASKED
-            if {*pair} <= {*given.methods}
-            for measure in measures
-        ),
+    of_methods = (
+        [name, *(cells[name, one] for one in columns)] for name in ("rootsift", *given.methods)
+    )
+    of_rates = [
+        (name, ", ".join(f"{rate:g}: {own[rate]:.2f}" for rate in sorted(own)))
+        for name, own in maps.items()
     ]
-    (given.out / "table.md").write_text("\n".join(table) + "\n", "utf-8")
+    answers = (
+        answer(*pair, measure, *(values[name, measure] for name in pair))
+        for pair in ASKED
+        if {*pair} <= {*given.methods}
+        for measure in measures
+    )
+    text = [
+        *markdown_table.lines(["", *map(markdown, columns)], of_methods),
+        "",
+        *(markdown_table.lines(["", BY_RATE], of_rates, "l") if maps else ()),
+        "",
+        *markdown_table.lines(ANSWER, answers, "llrlrl"),
+    ]
+    atomic.write_text(given.out / "table.md", "\n".join(text) + "\n")
 
 
 if __name__ == "__main__":

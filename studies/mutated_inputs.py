@@ -2,7 +2,7 @@
 
     python -m studies.mutated_inputs [--inputs 10000] [--seed 0] [--only READER ...] [--work DIR]
 
-Each reader gets a small valid set, made by foreign_files.py, with one file changed: cut, longer,
+Each reader of `studies.foreign_files` gets its small valid set with one file changed: cut, longer,
 other bits or bytes, absurd numbers, lines twice or gone, bytes in another order. It reads that in a
 process with a limit on memory and on time. Clean is a set that is read, or refused by an error that
 a user can mend, in one line that names a file or folder of the set. Unclean is all else: another
@@ -33,12 +33,15 @@ from pathlib import Path
 
 from harness.errors import HarnessError
 from harness.files import folders
-from studies.foreign_files import READERS, Reader
+from harness.records import markdown_table
+from studies.foreign_files import READERS
+from studies.foreign_files.reader import Reader
 
 SECONDS = 15  # that one input may take
 PATIENCE = 4  # times as long without a word, and a process is ended: no alarm has reached it
 MEMORY = 3 * 10**9  # bytes that a process may take for its inputs
 CLEAN = (HarnessError, OSError)
+COLUMNS = ("reader", "inputs", "read", "refused", "unclean", "slowest, s", "peak, MB")
 READ, REFUSED, UNCLEAN = "read", "refused", "unclean"
 
 
@@ -60,14 +63,17 @@ Job = tuple[Reader, int]  # and the seed
 
 
 def cut(data: bytes, rng: random.Random) -> bytes:
+    """The file without its end."""
     return data[: -rng.randint(1, rng.choice([20, len(data)]))]
 
 
 def extended(data: bytes, rng: random.Random) -> bytes:
+    """The file with more bytes at its end."""
     return data + rng.choice([b"\0", b"\n", b"\xff", b"7", data[-9:]]) * rng.randint(1, 64)
 
 
 def flipped(data: bytes, rng: random.Random) -> bytes:
+    """The file with other bits, up to 50."""
     other = bytearray(data)
     for _ in range(rng.choice([1, 1, 1, 5, 50])):
         other[rng.randrange(len(other))] ^= 1 << rng.randrange(8)
@@ -82,27 +88,32 @@ def overwritten(data: bytes, rng: random.Random) -> bytes:
 
 
 def inserted(data: bytes, rng: random.Random) -> bytes:
+    """The file with an absurd word in it."""
     at = rng.randint(0, len(data))
     return data[:at] + rng.choice(WORDS) + data[at:]
 
 
 def without(data: bytes, rng: random.Random) -> bytes:
+    """The file without up to 200 bytes somewhere."""
     at = rng.randrange(len(data))
     return data[:at] + data[at + rng.randint(1, 200) :]
 
 
 def moved(data: bytes, rng: random.Random) -> bytes:
+    """The file with 32 bytes written over by others of its own."""
     a, b = rng.randrange(len(data)), rng.randrange(len(data))
     return data[:a] + data[b : b + 32] + data[a + 32 :]
 
 
 def line_twice(data: bytes, rng: random.Random) -> bytes:
+    """The file with one line repeated."""
     lines = data.split(b"\n")
     at = rng.randrange(len(lines))
     return b"\n".join([*lines[: at + 1], *lines[at:]])
 
 
 def line_gone(data: bytes, rng: random.Random) -> bytes:
+    """The file without one line."""
     lines = data.split(b"\n")
     del lines[rng.randrange(len(lines))]
     return b"\n".join(lines)
@@ -259,17 +270,19 @@ def main() -> None:
     chosen = [one for one in READERS if not given.only or one.name in given.only]
     each = -(-given.inputs // len(chosen))
     unclean: list[Trial] = []
-    print("| reader | inputs | read | refused | unclean | slowest, s | peak, MB |")
-    print("|---|---:|---:|---:|---:|---:|---:|")
-    for reader in chosen:
-        with tempfile.TemporaryDirectory(dir=given.work) as folder:
-            jobs = [(reader, seed) for seed in range(given.seed, given.seed + each)]
-            found = list(trials(jobs, Path(folder)))
-        counts = [sum(one.outcome == k for one in found) for k in (READ, REFUSED, UNCLEAN)]
-        slowest, peak = max(one.seconds for one in found), max(one.peak for one in found)
-        cells = (reader.name, len(found), *counts, f"{slowest:.2f}", f"{peak / 1e6:.0f}")
-        print(f"| {' | '.join(map(str, cells))} |", flush=True)
-        unclean += [one for one in found if one.outcome == UNCLEAN]
+
+    def rows() -> Iterator[tuple[object, ...]]:
+        for reader in chosen:
+            with tempfile.TemporaryDirectory(dir=given.work) as folder:
+                jobs = [(reader, seed) for seed in range(given.seed, given.seed + each)]
+                found = list(trials(jobs, Path(folder)))
+            counts = [sum(one.outcome == k for one in found) for k in (READ, REFUSED, UNCLEAN)]
+            slowest, peak = max(one.seconds for one in found), max(one.peak for one in found)
+            unclean.extend(one for one in found if one.outcome == UNCLEAN)
+            yield reader.name, len(found), *counts, f"{slowest:.2f}", f"{peak / 1e6:.0f}"
+
+    for line in markdown_table.lines(COLUMNS, rows()):
+        print(line, flush=True)
     for one in unclean:
         print(f"{one.reader}, seed {one.seed}: {one.why}")
     sys.exit(bool(unclean))

@@ -36,6 +36,7 @@ from harness.escape import markdown
 from harness.evaluate import evaluate
 from harness.files import atomic
 from harness.onnx import file as onnx_file
+from harness.records import markdown_table
 from harness.types import Descriptor, Protocol
 from protocols.builders.homography.build import build as build_homography
 from protocols.builders.homography.strengths import DEFAULT as STRENGTHS
@@ -215,8 +216,8 @@ def pooled(found: Mapping[str, np.ndarray]) -> tuple[np.ndarray, int]:
     return np.sqrt(squares / (degrees or math.nan)), degrees
 
 
-def table(found: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """A row for each, marked where one change makes more of a difference than seeds do."""
+def table(found: Mapping[str, Mapping[str, float]]) -> list[list[str]]:
+    """Rows of cells, marked where one change makes more of a difference than seeds do."""
     seeds = groups(found)
     deviation, degrees = pooled(seeds)
     chances = {}  # of so great a difference, or a greater one, if the seed alone makes it
@@ -235,10 +236,10 @@ def table(found: Mapping[str, Mapping[str, float]]) -> list[str]:
     return rows + [row("deviation over seeds", deviation)] * (degrees > 0)
 
 
-def row(name: str, values: Iterable[float], stars: Iterable[int] = repeat(0)) -> str:
-    """A row of the table, its values between stars."""
+def row(name: str, values: Iterable[float], stars: Iterable[int] = repeat(0)) -> list[str]:
+    """Cells of a row of the table; each value stands between its number of stars."""
     cells = (f"{'*' * n}{value:.1f}{'*' * n}" for value, n in zip(values, stars, strict=False))
-    return f"| {markdown(name)} | {' | '.join(cells)} |"
+    return [markdown(name), *cells]
 
 
 def main() -> None:
@@ -257,15 +258,11 @@ def main() -> None:
     found: dict[str, dict[str, float]] = {}
     for name in given.rows:
         found[name] = scored(trained(name, ROWS[name], given), by)
-        print(row(name, found[name].values()), flush=True)
-    columns = names(by)
-    lines = [
-        f"| {RECIPE} on | {' | '.join(map(markdown, columns))} |",
-        f"|---|{'---:|' * len(columns)}",
-        row("rootsift", scores(handcrafted.rootsift(), by).values()),
-        *table(found),
-    ]
-    (given.out / "table.md").write_text("\n".join(lines) + "\n", "utf-8")
+        print(name, found[name], flush=True)
+    columns = [f"{RECIPE} on", *map(markdown, names(by))]
+    rows = [row("rootsift", scores(handcrafted.rootsift(), by).values()), *table(found)]
+    text = "\n".join(markdown_table.lines(columns, rows))
+    atomic.write_text(given.out / "table.md", f"{text}\n")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ of a pair, with the maps of both applied. With `--whole` L2-Net is trained as we
 
 import argparse
 import math
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ import torch
 from torch.nn import functional
 
 from harness.data import training_sets
+from harness.records import markdown_table
 from zoo import card, shipped, trained
 from zoo.backbones import resize, standardise, unit
 from zoo.doap import average_precision, euclidean
@@ -128,7 +130,8 @@ def learned_together(
 ) -> SpatialTransformer:
     """A transformer that was trained whole, by DOAP: batches of 64 points, 4 patches each."""
     torch.manual_seed(seed)
-    network = SpatialTransformer(dropout=0.1).to(memory_format=torch.channels_last).train()
+    network = SpatialTransformer(dropout=0.1).train()
+    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     rng, random = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
     slow = [*network.predict.parameters()]
     named = network.named_parameters()
@@ -162,7 +165,7 @@ def measured(
     rows: np.ndarray,
     turn: float,
     whole_network: bool = False,
-) -> str:
+) -> list[str]:
     """The cells of a row of the second table.
 
     Args:
@@ -177,7 +180,7 @@ def measured(
     found = predicted(network, seen)
     whole = given[:, :, :2] @ found[:, :, :2]
 
-    def error(maps: torch.Tensor, of) -> float:
+    def error(maps: torch.Tensor, of: Callable[[torch.Tensor], torch.Tensor]) -> float:
         first, second = maps[:, :, :2].chunk(2)
         return float(of(torch.linalg.inv(first) @ second).square().mean().sqrt())
 
@@ -189,12 +192,15 @@ def measured(
         own = vectors_of(network, seen) if whole_network else described(network.aligned(seen))
     correlation = np.corrcoef(degrees(found).numpy(), -degrees(given).numpy())[0, 1]
     plain = "" if whole_network else f"{100 * right(described(resize(seen, 32))):.1f} → "
-    return (
-        f"{degrees(found).std():.2f} | {octaves(found).std():.3f} | {found[:, 0, 2].std():.3f} |"
-        f" {correlation:.2f} | {error(given, degrees):.1f} → {error(whole, degrees):.1f} |"
-        f" {error(given, octaves):.3f} → {error(whole, octaves):.3f} |"
-        f" {plain}{100 * right(own):.1f}"
-    )
+    return [
+        f"{degrees(found).std():.2f}",
+        f"{octaves(found).std():.3f}",
+        f"{found[:, 0, 2].std():.3f}",
+        f"{correlation:.2f}",
+        f"{error(given, degrees):.1f} → {error(whole, degrees):.1f}",
+        f"{error(given, octaves):.3f} → {error(whole, octaves):.3f}",
+        f"{plain}{100 * right(own):.1f}",
+    ]
 
 
 def spread(patches: np.ndarray) -> list[str]:
@@ -202,6 +208,7 @@ def spread(patches: np.ndarray) -> list[str]:
     rows = np.random.default_rng(0).permutation(len(patches))[:2000]
     own = card.read(shipped.FOLDER / "doap-st.json")
     network = trained.load(shipped.FOLDER / "doap-st.safetensors", own)
+    assert isinstance(network, SpatialTransformer)
     maps = predicted(network, torch.from_numpy(patches[rows])[:, None].float())
     lengths = torch.linalg.svdvals(maps[:, :, :2])
     values = {
@@ -212,8 +219,8 @@ def spread(patches: np.ndarray) -> list[str]:
         "shift across, of half a patch": maps[:, 0, 2],
         "shift down, of half a patch": maps[:, 1, 2],
     }
-    rows_of = [f"| {name} | {v.mean():.3f} | {v.std():.3f} |" for name, v in values.items()]
-    return ["| doap-st | mean | deviation |", "|---|---:|---:|", *rows_of]
+    cells = ((name, f"{v.mean():.3f}", f"{v.std():.3f}") for name, v in values.items())
+    return [*markdown_table.lines(["doap-st", "mean", "deviation"], cells)]
 
 
 def main() -> None:
@@ -233,15 +240,20 @@ def main() -> None:
     _, number = np.unique(dataset.point, return_inverse=True)
     rows = np.argsort(number, kind="stable").reshape(-1, PATCHES)
     test, train = rows[::10], np.delete(rows, np.s_[::10], axis=0)
-    print(f"\n| {' | '.join(COLUMNS)} |\n|{'---:|' * len(COLUMNS)}")
-    for factor in map(float, given.factors.split(",")):
-        for seed in range(given.seeds):
-            train_by = learned_together if given.whole else learned
-            network = train_by(
-                patches, train, factor=factor, steps=given.steps, turn=given.turn, seed=seed
-            )
-            cells = measured(network, patches, test, given.turn, given.whole)
-            print(f"| {factor:g} | {seed} | {cells} |", flush=True)
+    train_by = learned_together if given.whole else learned
+
+    def table_rows() -> Iterator[list[str]]:
+        for factor in map(float, given.factors.split(",")):
+            for seed in range(given.seeds):
+                network = train_by(
+                    patches, train, factor=factor, steps=given.steps, turn=given.turn, seed=seed
+                )
+                cells = measured(network, patches, test, given.turn, given.whole)
+                yield [f"{factor:g}", f"{seed}", *cells]
+
+    print()
+    for line in markdown_table.lines(COLUMNS, table_rows(), "r"):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

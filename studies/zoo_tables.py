@@ -17,6 +17,7 @@ from scipy import stats
 
 from harness.escape import markdown
 from harness.files import atomic
+from harness.records import markdown_table
 from harness.records import record as results
 from protocols.eth.matching import RATIO
 from protocols.oxford.reader import SIX
@@ -81,12 +82,8 @@ def names(known: Board, by: str) -> list[str]:
 
 
 def table(columns: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str]:
-    """A table in Markdown, names on the left and numbers on the right."""
-    yield f"| | {' | '.join(columns)} |"
-    yield f"|---|{'---:|' * len(columns)}"
-    for row in rows:
-        name, *cells = row
-        yield f"| {' | '.join([name, *(cell for _, cell in zip(columns, cells, strict=True))])} |"
+    """Lines of a table of models, with an empty line below it."""
+    yield from markdown_table.lines(["", *columns], rows)
     yield ""
 
 

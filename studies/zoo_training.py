@@ -77,14 +77,14 @@ def settings(
     recipe: Recipe, patches: int, seed: int, options: Mapping[str, object] = OPTIONS
 ) -> list[str]:
     """What is set over a recipe; of the options those that its method has."""
-    takes = inspect.signature(find("method", recipe.method.name)).parameters
+    takes = set(inspect.signature(find("method", recipe.method.name)).parameters)
     found = [*ALIKE, f"seed={seed}", f"epochs={EPOCHS}"]
     if recipe.network.name == "l2net-mean-deviation":
         found += ["network.name=l2net", f"network.dropout={DROPOUT}"]
     elif "dropout" in recipe.network.options:
         found += [f"network.dropout={DROPOUT}"]
     if recipe.method.options.get("class_size") is None:  # pairs of a point's own patches
-        takes = takes.keys() - {"class_size", "turn"}
+        takes -= {"class_size", "turn"}
     found += [f"method.{key}={json.dumps(one)}" for key, one in options.items() if key in takes]
     return [*found, f"steps_per_epoch={max(1, round(patches / BATCH / EPOCHS))}"]
 

@@ -12,6 +12,7 @@ from harness.errors import FileMissingError, InputError
 from harness.escape import csv_cell, markdown
 from harness.files import atomic
 from harness.metrics import lower_is_better
+from harness.records import markdown_table
 from harness.records import record as results
 from harness.records.record import Record
 from harness.types import Quantity
@@ -260,13 +261,13 @@ def _warnings(board: Board) -> Iterator[str]:
 def _table(board: Board, columns: list[str]) -> list[str]:
     common = "/".join(_common(columns)) if len(columns) > 1 else ""
     heads = [markdown(name.removeprefix(f"{common}/")) for name in columns]
-    lines = [f"| model | dim | {' | '.join(heads)} |", "|---" * 2 + "|---:" * len(columns) + "|"]
+    rows = []
     for row in board.rows:
         warned = WARNED if any(record.warnings for record in row) else ""
         name = f"{markdown(row[0].model.name)} {mark(row)}{warned}".strip()
         cells = [_cell(row, column) for column in columns]
-        lines.append(f"| {name} | {row[0].model.size} | {' | '.join(cells)} |")
-    return lines
+        rows.append([name, row[0].model.size, *cells])
+    return [*markdown_table.lines(["model", "dim", *heads], rows, "llr")]
 
 
 def mark(row: Sequence[Record]) -> str:
