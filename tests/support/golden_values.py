@@ -1,8 +1,8 @@
 """Golden vectors and scores: what each model and protocol gave when its revision or version began.
 
-    python tests/golden_values.py
+    python tests/support/golden_values.py
 
-writes the files that are missing below `tests/golden`, and removes those of older revisions. It
+writes the files that are missing in `golden` beside it, and removes those of older revisions. It
 never writes over a file: numbers that move need a new revision (`Descriptor.revision`) or version
 (`Protocol.version`), by which the file is named.
 """
