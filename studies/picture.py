@@ -15,7 +15,7 @@ from harness.files import atomic
 from harness.records import record as results
 from harness.records.record import Record
 from studies.ship import shipped_cards
-from studies.zoo_tables import BESIDE, OXFORD, board
+from studies.zoo_tables import BESIDE, OXFORD, Board, board
 
 BOARD = ("oxford", *OXFORD["our Harris-Affine regions, 3,000 an image"])
 LEFT, WIDTH, RIGHT = 130, 480, 130  # pixels: names, bars, values
@@ -30,24 +30,27 @@ TITLE = "Matching mAP on Oxford, percent, with 95 % intervals over its six seque
 HANDCRAFTED = ("rootsift", "brief")
 
 
+def models(known: Board) -> list[str]:
+    """Names of the models that are shown, best first."""
+    shown = {*BESIDE, *(file.stem for file in shipped_cards())}
+    return sorted(shown & known.keys(), key=lambda name: (-known[name].scores["map"], name))
+
+
 def draw(records: Sequence[Record]) -> str:
     """The picture as SVG: a bar for each model, best first."""
     shipped = {file.stem for file in shipped_cards()}
     known = board(records, *BOARD)
-    models = sorted(
-        (one for one in known if one in shipped or one in BESIDE),
-        key=lambda name: -known[name].scores["map"],
-    )
-    height = TOP + ROW * len(models) + BOTTOM
+    shown = models(known)
+    height = TOP + ROW * len(shown) + BOTTOM
     lines = [
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {LEFT + WIDTH + RIGHT} {height}'"
         f" width='{LEFT + WIDTH + RIGHT}' height='{height}' {FONT}>",
         "<rect width='100%' height='100%' fill='white'/>",
         f"<text x='12' y='22' font-size='15' font-weight='bold'>{TITLE}</text>",
         *_legend(),
-        *_grid(len(models)),
+        *_grid(len(shown)),
     ]
-    for number, name in enumerate(models):
+    for number, name in enumerate(shown):
         lines += _bar(known[name], _kind(name, shipped), TOP + ROW * number)
     return "\n".join([*lines, "</svg>", ""])
 
@@ -65,8 +68,8 @@ def _legend() -> Iterator[str]:
         yield f"<text x='{x + 20}' y='46'>{escape(name)}</text>"
 
 
-def _grid(models: int) -> Iterator[str]:
-    bottom = TOP + ROW * models
+def _grid(rows: int) -> Iterator[str]:
+    bottom = TOP + ROW * rows
     for percent in range(0, 101, 20):
         x = _x(percent / 100)
         yield f"<line x1='{x}' y1='{TOP - 4}' x2='{x}' y2='{bottom}' stroke='#dddddd'/>"

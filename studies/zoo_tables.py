@@ -2,7 +2,7 @@
 
     python -m studies.zoo_tables --results results
 
-writes RESULTS/zoo.md and prints the table of the README: the same records, the same bytes. Nothing
+writes RESULTS/zoo.md and prints the table of docs/models.md: the same records, the same bytes. Nothing
 is measured here.
 """
 
@@ -33,7 +33,7 @@ OXFORD = {
     "VLFeat's regions, all": ("oxford-six+vlfeat_frames", "all"),
 }
 ETH = ("eth-sfm", "Fountain-P11+Herzjesu-P8@sift")
-SHORT = {  # what the README shows of a model
+SHORT = {  # columns of the table in docs/models.md
     "`hpatches-mini`": ("hpatches/matching", "hpatches-mini"),
     "`hpatches-built-oxford`": ("hpatches/matching", "hpatches-built-oxford"),
     "`oxford`, our regions": ("oxford", "oxford", "3000"),

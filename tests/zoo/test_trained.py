@@ -296,8 +296,8 @@ def test_leaderboards_of_the_repository_are_those_of_its_records(tmp_path):
         assert file.read_bytes() == (RECORDS / file.relative_to(again)).read_bytes(), file
 
 
-def test_the_readme_says_what_records_say(records):
-    assert zoo_tables.short(records) in (RECORDS.parent / "README.md").read_text("utf-8")
+def test_the_page_of_models_says_what_records_say(records):
+    assert zoo_tables.short(records) in (ROOT / "docs" / "models.md").read_text("utf-8")
 
 
 def test_weights_come_in_with_their_card_and_scores(shipped, network, tmp_path, records):
