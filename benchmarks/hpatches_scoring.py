@@ -37,6 +37,7 @@ COLUMNS = ("task", "ours, s", "official algorithm, s", "ratio", "largest differe
 
 T = TypeVar("T")
 Arguments = tuple[object, ...]
+Official = Callable[..., dict[str, float]]
 
 
 def made_set(rng: np.random.Generator) -> tuple[HPatches, np.ndarray]:
@@ -191,8 +192,7 @@ def main() -> None:
     described = Descriptions(opened.dataset, vectors, L2)
     some, some_pairs, some_queries = share_of(opened, verify, retrieve, options.official)
     part = {"matching": len(some.test) / SEQUENCES}
-    compared: tuple[tuple[ModuleType, Callable[..., dict[str, float]], Arguments, Arguments], ...]
-    compared = (
+    compared: tuple[tuple[ModuleType, Official, Arguments, Arguments], ...] = (
         (verification, official_verification, (opened, verify), (opened, some_pairs)),
         (matching, official_matching, (opened, None), (some, None)),
         (retrieval, official_retrieval, (opened, retrieve), (opened, some_queries)),
@@ -204,6 +204,7 @@ def main() -> None:
             name = module.__name__.rpartition(".")[2]
             runs = range(options.runs)
             ours = min(timed(module.score, *whole, described, False)[0] for _ in runs)
+            expected: dict[str, float]
             theirs, expected = timed(official, *few, vectors)
             theirs /= part.get(name, options.official)
             found = module.score(*few, described, True).values

@@ -2,8 +2,8 @@
 
     python -m studies.zoo_tables --results results
 
-writes RESULTS/zoo.md and prints the table of docs/models.md: the same records, the same bytes. Nothing
-is measured here.
+writes RESULTS/zoo.md and prints the table of docs/models.md. The same records give the same bytes;
+nothing is measured here.
 """
 
 import argparse

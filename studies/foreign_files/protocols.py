@@ -81,7 +81,7 @@ def _make_oxford(folder: Path) -> None:
         rows[f"img{k}"] = np.c_[xy, np.tile([5, 0, 1, 4], (9, 1))]
         text = "".join(f"{x:.3f} {y:.3f} 0.04 0.001 0.05\n" for x, y in xy)
         (folder / f"text/v_a/img{k}.haraff").write_text(f"1.0\n9\n{text}")
-    np.savez_compressed(folder / "npz/v_a.npz", **rows)  # type: ignore[arg-type]
+    np.savez_compressed(folder / "npz/v_a.npz", **rows)
 
 
 def _read_oxford(folder: Path) -> None:
