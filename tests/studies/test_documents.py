@@ -49,5 +49,5 @@ def test_links_lead_to_files_and_headings(page):
 def test_pages_name_no_module_that_is_not_there():
     for page in PAGES:
         text = page.read_text("utf-8")
-        for package, module in re.findall(r"python -m (studies|benchmarks)\.(\w+)", text):
+        for package, module in re.findall(r"python -m (studies|benchmarks)\.([a-z_]+)", text):
             assert Path(ROOT, package, f"{module}.py").is_file(), f"{page.name}: {module}"
