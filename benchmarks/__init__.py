@@ -1,1 +1,1 @@
-"""What times: scripts that measure speed and memory beside the tools that people use today."""
+"""Scripts that measure speed and memory, beside the tools that people use today."""

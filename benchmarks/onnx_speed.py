@@ -1,4 +1,4 @@
-"""Speed of a network by torch and by ONNX Runtime, in float32, float16 and int8, in one run.
+"""Measure the speed of a network by torch and by ONNX Runtime, in float32, float16 and int8.
 
     python -m benchmarks.onnx_speed [--model adasample] [--rounds 5] [--threads 2] [--rows]
 
@@ -32,7 +32,7 @@ Run = Callable[[Patches], np.ndarray]
 
 
 def by_torch(model: Descriptor) -> Run:
-    """What runs a network by torch."""
+    """A function that runs a network by torch."""
     assert model.network is not None
     network = model.network().eval()
 
@@ -44,7 +44,7 @@ def by_torch(model: Descriptor) -> Run:
 
 
 def by_onnx(file: Path, threads: int) -> Run:
-    """What runs an ONNX file, on the CPU."""
+    """A function that runs an ONNX file on the CPU."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])

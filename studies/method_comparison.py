@@ -1,19 +1,20 @@
-"""Which method is better: seeds of each under one setting, and what a test says of the difference.
+"""Compare training methods: several seeds of each under one setting, with tests of differences.
 
     python -m studies.method_comparison --data DIR,DIR --held-out DIR,DIR --oxford DIR
         --frames DIR --mini DIR --out DIR [--seeds N] [--patches N] [--rate LR] [METHOD ...]
 
-Settings are those of `zoo_training.py`, data what `--data` says, scores those of
-`training_data.py`. The learning rate is each method's own: from the zoo's it is doubled, or halved,
-as long as that is better on the held-out sequences, for one seed, which is not compared: near the
-best the choice is the seed's. With `--rate` all methods have this one, and none is searched for. A
-difference, in points, is the mean of those between trainings of one seed, which learn from the same
-points and are tested on the same held-out ones; its 95 % interval is of the t-test of such pairs,
-and the answer goes by it; of twenty answers that should be "can't tell" one is not. p is the chance
-that seeds of equal methods come out in such an order or a clearer one (Mann and Whitney's test,
-one-sided, exact; of three against three at least 0.05), as in table 3 of AdaSample. All this is of
-seeds: other images may say otherwise. A training that is there is taken as it is. The tables stand
-in OUT/table.md; ± is the deviation over seeds.
+Settings are those of `studies.zoo_training`, scores those of `studies.training_data`. Each method
+has its own learning rate: starting at the zoo's, the rate is doubled, or halved, as long as that is
+better on the held-out sequences. This search uses one more seed, which is not compared, because
+near the best rate the choice depends on the seed. With `--rate` all methods have this rate.
+
+A difference, in points, is the mean over pairs of trainings with one seed: they learn from the same
+points and are tested on the same held-out points. Its 95 % interval is of the t-test of pairs, and
+decides the answer; where the true answer is "can't tell", one answer in twenty is wrong. p is the
+probability that seeds of equal methods come in this order or a clearer one (Mann and Whitney's
+test, one-sided, exact; for three seeds against three at least 0.05), as in table 3 of AdaSample.
+All this is about seeds: other images can give other results. A training that exists already is
+used. The tables are written to OUT/table.md; ± is the deviation over seeds.
 """
 
 import argparse
@@ -64,7 +65,7 @@ LESS = "FPR95 of held-out points"  # the one measure of which less is better
 
 
 def trained(name: str, seed: int, rate: float, given: argparse.Namespace) -> Path:
-    """The folder of a method trained with a seed at a learning rate."""
+    """Train a method with a seed at a learning rate; the folder of the training."""
     out = given.out / re.sub(r"\W+", "-", f"{name}-{seed}-{rate:g}")
     recipe, *more = FROM.get(name, (name,))
     said = [*settings(read(recipe), given.patches, seed), *more, f"optimiser.lr={rate}"]
@@ -89,7 +90,7 @@ def mean_held_out(model: Descriptor, by: Sequence[Protocol]) -> dict[str, float]
 
 
 def climbed(value: Callable[[float], float], start: float) -> dict[float, float]:
-    """Values of what was tried: from the start doubled, else halved, as long as that is better."""
+    """Value of each number tried: the start is doubled, or halved, as long as that is better."""
     found = {start: value(start)}
     for factor in (2, 0.5):
         while (best := max(found, key=found.__getitem__)) * factor not in found:
@@ -100,7 +101,7 @@ def climbed(value: Callable[[float], float], start: float) -> dict[float, float]
 def measured(
     name: str, seed: int, rate: float, given: argparse.Namespace, by: Sequence[Protocol]
 ) -> dict[str, float]:
-    """The scores, in points, of a method trained with a seed."""
+    """Train a method with a seed; its scores in points."""
     out = trained(name, seed, rate, given)
     error = card.read(out / "card.json").curve[-1].fpr95
     assert error is not None  # all recipes hold points out

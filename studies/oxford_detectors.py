@@ -1,12 +1,12 @@
-"""Repeatability of Harris-Affine detectors on the Oxford sequences, at equal numbers of regions.
+"""Compare the repeatability of Harris-Affine detectors on Oxford, at equal numbers of regions.
 
     python -m studies.oxford_detectors --data DIR --frames DIR
 
-Each image gives as many regions as the folder of regions has different outlines of it, the
-strongest; a region that has several directions counts once. Repeatability: overlap error below
-40 % of regions scaled to a radius of 30 pixels, among those that both images show, one to one
-(Mikolajczyk et al., IJCV 2005), mean of pairs 1-2 to 1-6. kornia's detector is passed over where
-kornia is not installed.
+Each detector gives its strongest regions of an image, as many as the folder of regions has
+different outlines of the image; a region with several directions counts once. Repeatability: the
+share of regions visible in both images that match one to one with an overlap error below 40 %,
+scaled to a radius of 30 pixels (Mikolajczyk et al., IJCV 2005); mean of pairs 1-2 to 1-6. kornia's
+detector is left out if kornia is not installed.
 """
 
 import argparse
@@ -33,7 +33,7 @@ Detect = Callable[[np.ndarray, int], AffineFrames]
 
 
 def outlines(frames: AffineFrames, most: int | None = None) -> AffineFrames:
-    """Regions that differ by more than direction, the first of each."""
+    """The first of all regions that differ in direction alone."""
     shape = (frames.matrix @ frames.matrix.swapaxes(1, 2)).reshape(-1, 4)
     key = np.round(np.concatenate([frames.x[:, None], frames.y[:, None], shape], axis=1), 2)
     first = np.unique(key, axis=0, return_index=True)[1]
@@ -46,7 +46,7 @@ def ours(grey: np.ndarray, most: int) -> AffineFrames:
 
 
 def opencv(grey: np.ndarray, most: int) -> AffineFrames:
-    """OpenCV's Harris-Laplace in shapes adapted by us: Python has no access to its own."""
+    """OpenCV's Harris-Laplace points with our shapes; Python has no access to OpenCV's shapes."""
     detector = cv2.xfeatures2d.HarrisLaplaceFeatureDetector.create(6, 0.001, 0.001, 20000, 4)
     points = sorted(detector.detect(grey), key=lambda point: -point.response)[: 2 * most]
     x, y, size, score = np.array([(*p.pt, p.size, p.response) for p in points]).T.copy()

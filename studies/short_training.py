@@ -1,11 +1,11 @@
-"""Every method after the same short training: does it learn, and is its ONNX file the network?
+"""Train every method shortly: does it learn, and does its ONNX file equal the network?
 
     python -m studies.short_training --data DIR,DIR --mini DIR --out DIR [RECIPE ...]
 
-Each recipe sees about as many patches with a gradient, in batches of at most 512 and with the
-learning rate of means in proportion; its schedule is pressed into what is left. A training that was
-broken off goes on. Then `--mini`, a set in HPatches' form, is scored twice: by PyTorch and through
-the ONNX file. The table stands in OUT/table.md.
+Each recipe sees about the same number of patches with a gradient, in batches of at most 512; the
+learning rate of SGD is scaled by the size of the batch, and the schedule is shortened. A training
+that was interrupted continues. Then `--mini`, a set in HPatches' form, is scored twice: by PyTorch
+and through the ONNX file. The table is written to OUT/table.md.
 """
 
 import argparse
@@ -46,7 +46,7 @@ COLUMNS = (
 
 
 def settings(recipe: Recipe, patches: int) -> list[str]:
-    """What is set over a recipe."""
+    """Settings that replace those of a recipe, as for `--set`."""
     method = recipe.method.options
     found = []
     batch = 2 * method["pairs"] if "pairs" in method else method.get("patches", 256)
@@ -63,16 +63,16 @@ def settings(recipe: Recipe, patches: int) -> list[str]:
 
 
 def trained_or_resumed(name: str, out: Path, data: Sequence[str], given: Sequence[str]) -> None:
-    """Train by a recipe, unless that is done; go on where it was broken off."""
+    """Train by a recipe unless that is done; continue an interrupted training."""
     if not is_trained(name, out, given):
         command.train(name, out, data=data, settings=given, resume=(out / FILE).is_file())
 
 
 def is_trained(name: str, out: Path, given: Sequence[str]) -> bool:
-    """Whether a folder holds a training by a recipe that is done, on whatever data.
+    """Whether a folder holds a finished training by a recipe, on any data.
 
     Raises:
-        FileExistsError: if what it holds, done or not, is by another.
+        FileExistsError: if the folder holds a training by other settings, finished or not.
     """
     if (out / RECIPE).is_file():
         before = read_kept(out / RECIPE)
@@ -85,7 +85,7 @@ def is_trained(name: str, out: Path, given: Sequence[str]) -> bool:
 
 
 def baseline(dataset: Dataset, recipe: Recipe) -> float:
-    """RootSIFT's held-out error on the very pairs of a recipe."""
+    """RootSIFT's error on the held-out pairs of a recipe."""
     home = training_sets.photograph(dataset)
     split = held_out.split(dataset.point, home, recipe.held_out, recipe.seed)
     rows = np.concatenate([split.a, split.b])

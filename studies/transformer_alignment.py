@@ -1,4 +1,4 @@
-"""Can DOAP's spatial transformer learn to undo turns, scales and shifts, and do the shipped maps?
+"""Does DOAP's spatial transformer learn to undo turns, scales and shifts?
 
     python -m studies.transformer_alignment --data DIR --held-out DIR [--factors X,X] [--seeds N]
         [--steps N] [--turn DEGREES] [--whole]
@@ -46,7 +46,7 @@ COLUMNS = (
 def disturbed(
     patches: torch.Tensor, random: torch.Generator, turn: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The middles, 42x42, of 64x64 patches under random similarities, and the similarities."""
+    """The 42x42 centres of 64x64 patches under random similarities, and the similarities."""
     n = len(patches)
     angle = (torch.rand(n, generator=random) * 2 - 1) * turn * math.pi / 180
     scale = 2 ** ((torch.rand(n, generator=random) * 2 - 1) * SCALE)
@@ -89,7 +89,7 @@ def pairs(
     patches: np.ndarray, rows: np.ndarray, n: int, turn: float, rng: np.random.Generator,
     random: torch.Generator,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
-    """Two disturbed patches of each of n points, all first ones before all second ones."""
+    """Two disturbed patches of each of n points: all first patches, then all second patches."""
     point = rng.choice(len(rows), n, replace=False)
     which = np.argsort(rng.random((n, PATCHES)), axis=1)[:, :2]
     chosen = np.concatenate([rows[point, which[:, 0]], rows[point, which[:, 1]]])
@@ -97,7 +97,7 @@ def pairs(
 
 
 def loss_of(vectors: torch.Tensor) -> torch.Tensor:
-    """Cross entropy of each vector's match among all those of the other half."""
+    """Cross entropy of each vector's match among all vectors of the other half."""
     a, b = vectors.chunk(2)
     distance = SHARPNESS * (2 - 2 * a @ b.T).clamp(min=1e-6).sqrt()
     both = (torch.logsumexp(-distance, 1).mean() + torch.logsumexp(-distance.T, 1).mean()) / 2
@@ -107,7 +107,7 @@ def loss_of(vectors: torch.Tensor) -> torch.Tensor:
 def learned(
     patches: np.ndarray, rows: np.ndarray, *, factor: float, steps: int, turn: float, seed: int
 ) -> SpatialTransformer:
-    """A transformer whose prediction was trained alone."""
+    """A transformer of which only the layers that predict the maps were trained."""
     torch.manual_seed(seed)
     network = SpatialTransformer().train()
     rng, random = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
@@ -128,7 +128,7 @@ def learned(
 def learned_together(
     patches: np.ndarray, rows: np.ndarray, *, factor: float, steps: int, turn: float, seed: int
 ) -> SpatialTransformer:
-    """A transformer that was trained whole, by DOAP: batches of 64 points, 4 patches each."""
+    """A transformer trained whole, by DOAP: batches of 64 points with 4 patches each."""
     torch.manual_seed(seed)
     network = SpatialTransformer(dropout=0.1).train()
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -155,7 +155,7 @@ def learned_together(
 
 
 def vectors_of(network: SpatialTransformer, patches: torch.Tensor) -> torch.Tensor:
-    """Vectors of the whole network."""
+    """Vectors of a network, in small batches."""
     return torch.cat([network(some) for some in patches.split(64)])
 
 
@@ -204,7 +204,7 @@ def measured(
 
 
 def spread(patches: np.ndarray) -> list[str]:
-    """The first table."""
+    """Lines of the first table."""
     rows = np.random.default_rng(0).permutation(len(patches))[:2000]
     own = card.read(shipped.FOLDER / "doap-st.json")
     network = trained.load(shipped.FOLDER / "doap-st.safetensors", own)

@@ -1,4 +1,4 @@
-"""The zoo beside RootSIFT and TFeat: what a practitioner asks of a descriptor, from the records.
+"""Write the tables of the zoo beside RootSIFT and published weights, from the records.
 
     python -m studies.zoo_tables --results results
 
@@ -25,7 +25,7 @@ from studies.ship import shipped_cards
 from zoo import card as cards
 
 ROOTSIFT = "rootsift"
-BARS = (ROOTSIFT, "tfeat.liberty", "tfeat.notredame", "tfeat.yosemite")  # what is used today
+BARS = (ROOTSIFT, "tfeat.liberty", "tfeat.notredame", "tfeat.yosemite")  # in use today
 BESIDE = (*BARS, "hardtfeat", "brief")
 HPATCHES = ("hpatches-mini", "hpatches-built-images", "hpatches-built-oxford")
 OXFORD = {
@@ -57,9 +57,10 @@ Board = Mapping[str, results.Record]  # by the model's name
 
 
 def board(records: Sequence[results.Record], protocol: str, data: str, split: str = "") -> Board:
-    """Whole records by model, of one split where a data set has several.
+    """Complete records of a protocol on a data set, by model.
 
-    Of what the zoo ships only those of the very weights.
+    Records of a shipped model count only if they are of the shipped weights. Of a data set with
+    several splits, give one.
     """
     shipped = {file.stem: cards.read(file).weights for file in shipped_cards()}
     return {
@@ -73,7 +74,7 @@ def board(records: Sequence[results.Record], protocol: str, data: str, split: st
 
 
 def names(known: Board, by: str) -> list[str]:
-    """What is beside the zoo, then what it ships, best first by a score."""
+    """Names of the other models, then of the zoo's, best first by a score."""
     zoo = [file.stem for file in shipped_cards() if file.stem in known]
     return [
         *(one for one in BESIDE if one in known),
@@ -88,12 +89,12 @@ def table(columns: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str
 
 
 def cell(value: float, better: bool, form: str = "{:.1f}") -> str:
-    """A number, in bold where it is better."""
+    """A number, in bold if it is better."""
     return f"**{form.format(value)}**" if better else form.format(value)
 
 
 def hpatches(records: Sequence[results.Record]) -> Iterator[str]:
-    """Matching on sets in HPatches' form."""
+    """Section on matching on sets in HPatches' form."""
     found = {data: board(records, "hpatches/matching", data) for data in HPATCHES}
 
     def rows() -> Iterator[list[str]]:
@@ -113,7 +114,7 @@ def hpatches(records: Sequence[results.Record]) -> Iterator[str]:
 
 
 def beside(records: Sequence[results.Record]) -> Iterator[str]:
-    """By how much the default is better, over the same sequences."""
+    """Section on differences between the default and other models, on the same sequences."""
     boards = [board(records, *where) for where in WHOLE.values()]
 
     def rows() -> Iterator[list[str]]:
@@ -129,7 +130,7 @@ def beside(records: Sequence[results.Record]) -> Iterator[str]:
 
 
 def difference(known: Board, other: str) -> str:
-    """A cell: what a record's mean over sequences has over another's."""
+    """Cell with the mean difference over sequences between the default and another model."""
     if not {DEFAULT, other} <= known.keys():
         return "—"
     a, b = (scene_maps(known[name]) for name in (DEFAULT, other))
@@ -143,10 +144,10 @@ def difference(known: Board, other: str) -> str:
 
 
 def scene_maps(record: results.Record) -> Mapping[str, float]:
-    """Matching mAP of each sequence; their mean is the headline.
+    """Matching mAP of each sequence.
 
     Raises:
-        ValueError: if it is not.
+        ValueError: if their mean is not the headline.
     """
     if record.protocol.name == "oxford":
         found = {one: record.scores[f"{one}/map"] for one in SIX}
@@ -158,7 +159,7 @@ def scene_maps(record: results.Record) -> Mapping[str, float]:
 
 
 def oxford(title: str, known: Board) -> Iterator[str]:
-    """Matching on Oxford, the mean over its six and each."""
+    """Section on Oxford: the mean over its six sequences, and each sequence."""
     columns = {"map": "map", **{one: f"{one}/map" for one in SIX}}
     base = known[ROOTSIFT].scores
 
@@ -174,7 +175,7 @@ def oxford(title: str, known: Board) -> Iterator[str]:
 
 
 def eth(known: Board) -> Iterator[str]:
-    """What is reconstructed of two places, and how exactly."""
+    """Section on structure from motion of two places."""
     base = known[ROOTSIFT].scores
 
     def rows() -> Iterator[list[str]]:
@@ -193,7 +194,7 @@ def eth(known: Board) -> Iterator[str]:
 
 
 def by_ratio(records: Sequence[results.Record]) -> Iterator[str]:
-    """The same by the ratio of matching, of models that have records of more than one."""
+    """Section on structure from motion by the matching ratio; models with several ratios."""
     ratios = {RATIO: "eth"}
     for one in records:
         found = re.fullmatch(r"eth\+ratio-([\d.]+)", one.protocol.name)
@@ -230,7 +231,7 @@ def short(records: Sequence[results.Record]) -> str:
 
 
 def text(records: Sequence[results.Record]) -> str:
-    """All tables."""
+    """The whole page."""
     lines = [
         "# The zoo's weights beside RootSIFT and published ones\n",
         "From the records of this folder, by `studies/zoo_tables.py`. `adasample` had twice as",
