@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.errors import InputError
 from harness.files import folders
 from studies.foreign_files.reader import ROOT, Reader
 
@@ -134,7 +135,7 @@ def _read_archives(folder: Path) -> None:
             try:
                 archive.unpack(file, Path(inner, "out"))
             except archive.Refused as error:  # whoever has it unpacked adds its name
-                raise ValueError(f"{file}: {error}") from error
+                raise InputError(f"{file}: {error}") from error
 
 
 def _no_patches() -> np.ndarray:

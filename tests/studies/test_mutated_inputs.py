@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from harness.errors import InputError
 from studies import foreign_files, mutated_inputs
 from studies.foreign_files.reader import Reader
 
@@ -34,10 +35,10 @@ def ends(file):
 
 
 FAULTS = {
-    "clean": raises(ValueError, "{} is cut off"),
+    "clean": raises(InputError, "{} is cut off"),
     "key": raises(KeyError, "x"),
-    "name": raises(ValueError, "it is cut off"),
-    "lines": raises(ValueError, "{}\nis cut off"),
+    "name": raises(InputError, "it is cut off"),
+    "lines": raises(InputError, "{}\nis cut off"),
     "kind": raises(AssertionError),
     "warning": lambda file: warnings.warn(f"{file} is odd", stacklevel=1),
     "slow": lambda file: time.sleep(60),
@@ -45,9 +46,9 @@ FAULTS = {
     "dead": ends,
 }
 WANTED = {
-    "key": "a.txt: names no file: KeyError",
-    "name": "a.txt: names no file: ValueError: 'it is cut off'",
-    "lines": "a.txt: more than one line: ValueError",
+    "key": "a.txt: KeyError",
+    "name": "a.txt: names no file: InputError: 'it is cut off'",
+    "lines": "a.txt: more than one line: InputError",
     "kind": "a.txt: AssertionError",
     "warning": "a.txt: UserWarning",
     "slow": "a.txt: TooLong",
