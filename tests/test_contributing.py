@@ -43,9 +43,10 @@ def test_the_method_draws_the_batches_that_its_recipe_asks_for():
     Recipe.model_validate({**recipe, "name": "npairs", "data": ("x",)})
 
 
-@pytest.mark.parametrize(
-    ("diff", "source"), zip(LINES, (DESCRIPTOR, METHOD, PROTOCOL), strict=True)
-)
+EXAMPLES = [*zip(LINES, (DESCRIPTOR, METHOD, PROTOCOL), strict=True)]
+
+
+@pytest.mark.parametrize(("diff", "source"), EXAMPLES, ids=["descriptor", "method", "protocol"])
 def test_a_line_names_a_group_of_entry_points_and_an_object_of_its_example(diff, source):
     head, line = (text[1:] for text in diff.splitlines())
     assert head in (ROOT / "pyproject.toml").read_text("utf-8").splitlines()
