@@ -1,6 +1,6 @@
 """Memory and time of DOAP's loss, forward and backward, beside the tensor of all pairs and bins.
 
-    python benchmarks/doap_loss.py [--patches 4096] [--bins 25 | --bits 256] [--plain] [--device D]
+    python -m benchmarks.doap_loss [--patches 4096] [--bins 25 | --bits 256] [--plain] [--device D]
 
 Peak memory is the process's on a CPU, torch's own included and told beside it; on CUDA it is what
 torch allocates. `--plain` computes the same loss through the tensor of queries x patches x bins.
@@ -16,6 +16,7 @@ from zoo.doap import Bins, average_precision, closed_form, euclidean, hamming
 
 
 def plain(vectors: torch.Tensor, point: torch.Tensor, bins: Bins) -> torch.Tensor:
+    """Average precision of each query, through the tensor of queries x patches x bins."""
     place = bins.place(vectors @ vectors.T).clamp(0, bins.last)
     middle = torch.arange(bins.last + 1, device=place.device)
     share = (1 - (place[..., None] - middle).abs()).relu()
@@ -25,13 +26,15 @@ def plain(vectors: torch.Tensor, point: torch.Tensor, bins: Bins) -> torch.Tenso
 
 
 def mebibytes(device: str) -> float:
+    """Peak memory so far."""
     if device == "cuda":
         return torch.cuda.max_memory_allocated() / 2**20
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    """Time one step, print time and memory."""
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--patches", type=int, default=4096)
     parser.add_argument("--bins", type=int, default=25)
     parser.add_argument("--bits", type=int)

@@ -1,6 +1,6 @@
 """Time and memory of matching the pairs of a scene, beside plain NumPy.
 
-    python benchmarks/eth_matching.py [--images N] [--keypoints N] [--plain PAIRS]
+    python -m benchmarks.eth_matching [--images N] [--keypoints N] [--plain PAIRS]
 
 Eleven images of 10,000 keypoints make 55 pairs, as Fountain-P11. Vectors are made: 128 numbers with
 the variances that SIFT has along its axes, and half of an image's points seen in the next, less
@@ -16,12 +16,14 @@ import numpy as np
 
 from harness import parallel
 from harness.distances import L2
+from harness.records import markdown_table
 from protocols.eth.matching import RATIO, axes, match
 
 DIM = 128
 
 
 def made_images(images: int, keypoints: int) -> list[np.ndarray]:
+    """Vectors of each image, made at random."""
     rng = np.random.default_rng(0)
     k = np.arange(DIM)
     spread = np.sqrt(0.8 * np.exp(-k / 12) / 12 + 0.2 * np.exp(-k / 45) / 45)
@@ -37,6 +39,7 @@ def made_images(images: int, keypoints: int) -> list[np.ndarray]:
 
 
 def plain(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Matches of two images, by plain NumPy."""
     squares = (a * a).sum(1)[:, None] - 2 * (a @ b.T) + (b * b).sum(1)
     rows = np.arange(len(a))
     nearest, back = squares.argmin(axis=1), squares.argmin(axis=0)
@@ -49,7 +52,8 @@ def plain(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Match by both, print times and differences."""
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=11)
     parser.add_argument("--keypoints", type=int, default=10_000)
     parser.add_argument("--plain", type=int, default=3, help="pairs that plain NumPy matches")
@@ -71,10 +75,12 @@ def main() -> None:
         len(set(map(tuple, own[pair].tolist())) ^ set(map(tuple, there.tolist())))
         for pair, there in zip(some, expected, strict=True)
     )
-    print(f"| {len(pairs)} pairs of {given.keypoints} keypoints | s | pairs a second |")
-    print("|---|---:|---:|")
-    for name, taken in (("ours", ours), ("plain NumPy", theirs)):
-        print(f"| {name} | {taken:.1f} | {len(pairs) / taken:.2f} |")
+    columns = (f"{len(pairs)} pairs of {given.keypoints} keypoints", "s", "pairs a second")
+    rows = (
+        (name, f"{taken:.1f}", f"{len(pairs) / taken:.2f}")
+        for name, taken in (("ours", ours), ("plain NumPy", theirs))
+    )
+    print("\n".join(markdown_table.lines(columns, rows)))
     print(f"\nratio {theirs / ours:.1f}; {sum(map(len, found))} matches, {differing} of")
     print(f"{sum(map(len, expected))} differ from plain NumPy's, whose float32 rounds")
     print(f"memory above the vectors {peak / 1024:.0f} MiB on {parallel.CORES} cores")

@@ -1,6 +1,6 @@
 """Time and memory of scoring the three HPatches tasks at the size of split a, vectors in memory.
 
-    python benchmarks/hpatches_scoring.py [--official FRACTION]
+    python -m benchmarks.hpatches_scoring [--official FRACTION]
 
 40 sequences of the official lengths, 128 float numbers a vector, 1,000,000 pairs three times,
 10,000 queries against 20,000 distractors. Beside it, in the same run, the official algorithm (one
@@ -12,8 +12,9 @@ import argparse
 import resource
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import ModuleType
 from typing import TypeVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from scipy.spatial import distance
 
 from harness import Block, Dataset, Descriptions
 from harness.distances import L2
+from harness.records import markdown_table
 from protocols.hpatches import matching, retrieval, tasks, verification
 from protocols.hpatches.reader import NOISES, OFFICIAL, STRIPS, HPatches
 
@@ -31,10 +33,15 @@ v_fest v_yard v_underground v_azzola v_eastsouth v_yuri v_soldiers v_man v_pomeg
 v_busstop"""
 SEQUENCES, DIM = 40, 128
 
+COLUMNS = ("task", "ours, s", "official algorithm, s", "ratio", "largest difference")
+
 T = TypeVar("T")
+Arguments = tuple[object, ...]
+Official = Callable[..., dict[str, float]]
 
 
 def made_set(rng: np.random.Generator) -> tuple[HPatches, np.ndarray]:
+    """A set of the size of split a, and random vectors of its patches."""
     lengths = {s: n for s, (n, _) in OFFICIAL["lengths"].items()}
     test = tuple(SPLIT_A.split())
     offsets = np.empty((SEQUENCES, len(STRIPS)), int)
@@ -56,6 +63,7 @@ def made_set(rng: np.random.Generator) -> tuple[HPatches, np.ndarray]:
 def made_tasks(
     opened: HPatches, rng: np.random.Generator
 ) -> tuple[tasks.Verification, tasks.Retrieval]:
+    """Random pairs, queries and distractors, as many as the official ones."""
     length = np.array([opened.lengths[s] for s in opened.test], np.int32)
     n = tasks.PAIRS
     s1, s2 = rng.integers(0, SEQUENCES, (2, n), dtype=np.int32)
@@ -76,6 +84,7 @@ def made_tasks(
 
 
 def official_ap(score: np.ndarray, label: np.ndarray, positives: int) -> float:
+    """Average precision by the official code's trapezoid."""
     order = np.argsort(-score, kind="mergesort")
     tp = np.cumsum(label[order])
     recall = np.concatenate([[0], tp / positives])
@@ -83,7 +92,10 @@ def official_ap(score: np.ndarray, label: np.ndarray, positives: int) -> float:
     return float(np.trapezoid(precision, recall))
 
 
-def official_verification(opened, task, vectors) -> dict[str, float]:
+def official_verification(
+    opened: HPatches, task: tasks.Verification, vectors: np.ndarray
+) -> dict[str, float]:
+    """Scores of the verification task, by the official algorithm."""
     measured = {}
     for kind in ("positive", "intra", "inter"):
         pairs = getattr(task, kind).take(np.argsort(task.place))  # in the order of the file
@@ -108,7 +120,8 @@ def official_verification(opened, task, vectors) -> dict[str, float]:
     return found
 
 
-def official_matching(opened, task, vectors) -> dict[str, float]:
+def official_matching(opened: HPatches, task: None, vectors: np.ndarray) -> dict[str, float]:
+    """Scores of the matching task, by the official algorithm; it has no task files."""
     found = {}
     for noise in NOISES:
         aps = []
@@ -123,7 +136,10 @@ def official_matching(opened, task, vectors) -> dict[str, float]:
     return found
 
 
-def official_retrieval(opened, task, vectors) -> dict[str, float]:
+def official_retrieval(
+    opened: HPatches, task: tasks.Retrieval, vectors: np.ndarray
+) -> dict[str, float]:
+    """Scores of the retrieval task, by the official algorithm."""
     ref = np.zeros(1, int)
     queries, distractors = task.queries, task.distractors
     q = vectors[opened.rows(queries.s, ref, queries.idx, "easy")]
@@ -142,27 +158,31 @@ def official_retrieval(opened, task, vectors) -> dict[str, float]:
 
 
 def share_of(
-    opened, verify, retrieve, share
+    opened: HPatches, verify: tasks.Verification, retrieve: tasks.Retrieval, share: float
 ) -> tuple[HPatches, tasks.Verification, tasks.Retrieval]:
     """The first of the pairs, sequences and queries, so that both algorithms do the same work."""
     few = verify.place < int(share * tasks.PAIRS)
-    pairs = [getattr(verify, kind).take(few) for kind in ("positive", "intra", "inter")]
+    positive, intra, inter = (
+        part.take(few) for part in (verify.positive, verify.intra, verify.inter)
+    )
     queries = retrieve.queries.take(np.arange(int(share * tasks.QUERIES)))
     return (
         replace(opened, test=opened.test[: max(1, round(share * SEQUENCES))]),
-        tasks.Verification(*pairs, verify.place[few]),
+        tasks.Verification(positive, intra, inter, verify.place[few]),
         tasks.Retrieval(queries, retrieve.distractors),
     )
 
 
 def timed(run: Callable[..., T], *arguments: object) -> tuple[float, T]:
+    """Seconds that a call takes, and its result."""
     start = time.perf_counter()
     found = run(*arguments)
     return time.perf_counter() - start, found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Score by both, print a row for each task."""
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--official", type=float, default=0.025, help="share of the work to time")
     parser.add_argument("--runs", type=int, default=3, help="of ours; the best is taken")
     options = parser.parse_args()
@@ -172,26 +192,30 @@ def main() -> None:
     described = Descriptions(opened.dataset, vectors, L2)
     some, some_pairs, some_queries = share_of(opened, verify, retrieve, options.official)
     part = {"matching": len(some.test) / SEQUENCES}
-    totals = np.zeros(2)
-    print("| task | ours, s | official algorithm, s | ratio | largest difference |")
-    print("|---|---:|---:|---:|---:|")
-    for module, official, whole, few in (
+    compared: tuple[tuple[ModuleType, Official, Arguments, Arguments], ...] = (
         (verification, official_verification, (opened, verify), (opened, some_pairs)),
         (matching, official_matching, (opened, None), (some, None)),
         (retrieval, official_retrieval, (opened, retrieve), (opened, some_queries)),
-    ):
-        name = module.__name__.rpartition(".")[2]
-        ours = min(timed(module.score, *whole, described, False)[0] for _ in range(options.runs))
-        theirs, expected = timed(official, *few, vectors)
-        theirs /= part.get(name, options.official)
-        found = module.score(*few, described, True).values
-        off = max(abs(found[f"{name}/{key}"] - value) for key, value in expected.items())
-        assert off < 1e-6, f"{name}: {off}"
-        totals += ours, theirs
-        print(
-            f"| {name} | {ours:.1f} | {theirs:.0f} | {theirs / ours:.0f} | {off:.0e} |", flush=True
-        )
-    print(f"| all | {totals[0]:.1f} | {totals[1]:.0f} | {totals[1] / totals[0]:.0f} | |")
+    )
+
+    def rows() -> Iterator[tuple[str, ...]]:
+        totals = np.zeros(2)
+        for module, official, whole, few in compared:
+            name = module.__name__.rpartition(".")[2]
+            runs = range(options.runs)
+            ours = min(timed(module.score, *whole, described, False)[0] for _ in runs)
+            expected: dict[str, float]
+            theirs, expected = timed(official, *few, vectors)
+            theirs /= part.get(name, options.official)
+            found = module.score(*few, described, True).values
+            off = max(abs(found[f"{name}/{key}"] - value) for key, value in expected.items())
+            assert off < 1e-6, f"{name}: {off}"
+            totals += ours, theirs
+            yield name, f"{ours:.1f}", f"{theirs:.0f}", f"{theirs / ours:.0f}", f"{off:.0e}"
+        yield "all", f"{totals[0]:.1f}", f"{totals[1]:.0f}", f"{totals[1] / totals[0]:.0f}", ""
+
+    for line in markdown_table.lines(COLUMNS, rows()):
+        print(line, flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"\npeak memory {peak:.2f} GiB, {vectors.nbytes / 2**30:.2f} GiB of it the vectors")
 

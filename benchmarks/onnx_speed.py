@@ -1,6 +1,6 @@
-"""Speed of a network by torch and by ONNX Runtime, in float32, float16 and int8, in one run.
+"""Measure the speed of a network by torch and by ONNX Runtime, in float32, float16 and int8.
 
-    python benchmarks/onnx_speed.py [--model adasample] [--rounds 5] [--threads 2] [--rows]
+    python -m benchmarks.onnx_speed [--model adasample] [--rounds 5] [--threads 2] [--rows]
 
 Patches are those of hpatches-sample. Ways and batch sizes take turns, round after round, and the
 fastest batch of each counts, so that other work on the machine matters little. With --rows it also
@@ -22,6 +22,7 @@ from harness.commands.export import some_patches
 from harness.escape import markdown
 from harness.onnx import check as onnx_check
 from harness.onnx import export as onnx_export
+from harness.records import markdown_table
 from harness.types import Descriptor, Patches
 
 PRECISIONS = ("fp32", "fp16", "int8")
@@ -31,6 +32,8 @@ Run = Callable[[Patches], np.ndarray]
 
 
 def by_torch(model: Descriptor) -> Run:
+    """A function that runs a network by torch."""
+    assert model.network is not None
     network = model.network().eval()
 
     def run(patches: Patches) -> np.ndarray:
@@ -41,6 +44,7 @@ def by_torch(model: Descriptor) -> Run:
 
 
 def by_onnx(file: Path, threads: int) -> Run:
+    """A function that runs an ONNX file on the CPU."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
@@ -48,8 +52,8 @@ def by_onnx(file: Path, threads: int) -> Run:
 
 
 def seconds(run: Run, patches: Patches, batch: int) -> float:
-    """Of one patch, in the fastest of the batches."""
-    best = np.inf
+    """Seconds of one patch, in the fastest of the batches."""
+    best = float("inf")
     for i in range(0, len(patches), batch):
         begun = time.perf_counter()
         run(patches[i : i + batch])
@@ -58,13 +62,15 @@ def seconds(run: Run, patches: Patches, batch: int) -> float:
 
 
 def rows_that_depend_on_their_batch(run: Run, patches: Patches) -> int:
+    """Number of rows that differ in any bit between batches of 1 .. 513 patches."""
     together = run(patches)
     sizes = [*range(1, 130), *range(137, len(patches) + 1, 8)]
     return sum(int((run(patches[:n]) != together[:n]).any(axis=1).sum()) for n in sizes)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Export, time, print speeds and differences."""
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default="adasample")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
@@ -72,6 +78,7 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     model = plugins.model(given.model, device="cpu")
+    assert isinstance(model, Descriptor) and model.network, f"{given.model} has no network"
     dataset = registry.load("protocols", "hpatches/matching")().dataset
     patches = some_patches(dataset, 1024)[:513]
     with tempfile.TemporaryDirectory() as folder:
@@ -90,13 +97,14 @@ def main() -> None:
                 best[way, batch] = min(best[way, batch], seconds(runs[way], some, batch))
         wanted = runs["torch"](patches)
         print(f"{markdown(given.model)}, {given.threads} threads: patches a second by batch size\n")
-        print(f"| | {' | '.join(map(str, BATCHES))} | MiB | apart from torch, mean | most |")
-        print("|---|" + "---:|" * (len(BATCHES) + 3))
+        rows = []
         for way, run in runs.items():
             apart = onnx_check.apart_by(run(patches), wanted, model.distance)
-            speeds = " | ".join(f"{1 / best[way, batch]:,.0f}" for batch in BATCHES)
+            speeds = (f"{1 / best[way, batch]:,.0f}" for batch in BATCHES)
             size = f"{sizes[way] / 2**20:.2f}" if sizes[way] else ""
-            print(f"| {way} | {speeds} | {size} | {apart.mean():.1e} | {apart.max():.1e} |")
+            rows.append([way, *speeds, size, f"{apart.mean():.1e}", f"{apart.max():.1e}"])
+        columns = ["", *map(str, BATCHES), "MiB", "apart from torch, mean", "most"]
+        print("\n".join(markdown_table.lines(columns, rows)))
         if given.rows:
             for precision in PRECISIONS:
                 found = rows_that_depend_on_their_batch(runs[precision], patches)

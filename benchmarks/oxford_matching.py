@@ -1,6 +1,6 @@
 """Time and memory of scoring one pair of images of Oxford, vectors in memory.
 
-    python benchmarks/oxford_matching.py [--regions 3000 5000]
+    python -m benchmarks.oxford_matching [--regions 3000 5000]
 
 Made-up regions and vectors of 128 numbers; of the regions of image 2, half are those of image 1,
 almost. Beside it, in the same run, what VLB does: every pair of vectors in one sorted list, walked
@@ -11,7 +11,7 @@ models.
 import argparse
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from harness.distances import L2
+from harness.records import markdown_table
 from protocols.imaging.affine import AffineFrames
 from protocols.oxford.matching import greedy
 from protocols.oxford.protocol import pair_scores
@@ -26,11 +27,15 @@ from protocols.oxford.raster import raster_overlap
 from protocols.oxford.truth import correspondences
 
 HEIGHT, WIDTH, DIM = 640, 800, 128
+COLUMNS = (
+    "regions", "truth, s", "matching and scores, s", "peak so far, GiB", "sorting all, s",
+)  # fmt: skip
 
 T = TypeVar("T")
 
 
 def made(n: int) -> tuple[AffineFrames, AffineFrames, np.ndarray, np.ndarray]:
+    """Regions of two images, and the vectors of both."""
     rng = np.random.default_rng(0)
     x, y = rng.uniform(0, WIDTH, n), rng.uniform(0, HEIGHT, n)
     matrix = (np.eye(2) + rng.normal(0, 0.3, (n, 2, 2))) * rng.uniform(1, 2, (n, 1, 1)) ** 3
@@ -48,6 +53,7 @@ def made(n: int) -> tuple[AffineFrames, AffineFrames, np.ndarray, np.ndarray]:
 
 
 def by_sorting(a: np.ndarray, b: np.ndarray) -> list[tuple[int, int]]:
+    """Matches, one to one, nearest first, by one sorted list of all pairs."""
     rows, columns = (index.ravel() for index in np.indices((len(a), len(b))))
     measured = L2.paired(np.concatenate([a, b]), rows, len(a) + columns)
     order = np.argsort(measured, kind="stable")
@@ -63,6 +69,7 @@ def by_sorting(a: np.ndarray, b: np.ndarray) -> list[tuple[int, int]]:
 
 
 def timed(run: Callable[[], T], runs: int = 1) -> tuple[float, T]:
+    """Seconds of one core in the fastest run, and the result."""
     best = np.inf
     for _ in range(runs):
         start = time.process_time()
@@ -72,11 +79,13 @@ def timed(run: Callable[[], T], runs: int = 1) -> tuple[float, T]:
 
 
 def peak() -> float:
+    """Peak memory so far, in GiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Time both, print a row for each number of regions."""
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--regions", type=int, nargs="+", default=[3000, 4000, 5000])
     parser.add_argument("--runs", type=int, default=5, help="of ours; the best is taken")
     options = parser.parse_args()
@@ -87,14 +96,18 @@ def main() -> None:
             partial(correspondences, regions_a, regions_b, np.eye(3), raster_overlap), options.runs
         )
         scores_s, _ = timed(partial(pair_scores, L2, a, b, truth, "greedy"), options.runs)
-        found = greedy(L2, a, b)
-        ours.append((truth_s, scores_s, peak(), set(zip(found.a, found.b, strict=True))))
-    print("| regions | truth, s | matching and scores, s | peak so far, GiB | sorting all, s |")
-    print("|---:|---:|---:|---:|---:|")
-    for n, (truth_s, scores_s, memory, found) in zip(options.regions, ours, strict=True):
-        sort_s, wanted = timed(partial(by_sorting, *made(n)[2:]))
-        assert found == set(wanted)
-        print(f"| {n} | {truth_s:.2f} | {scores_s:.2f} | {memory:.2f} | {sort_s:.1f} |", flush=True)
+        matches = greedy(L2, a, b)
+        pairs = set(zip(matches.a.tolist(), matches.b.tolist(), strict=True))
+        ours.append((truth_s, scores_s, peak(), pairs))
+
+    def rows() -> Iterator[tuple[object, ...]]:
+        for n, (truth_s, scores_s, memory, pairs) in zip(options.regions, ours, strict=True):
+            sort_s, wanted = timed(partial(by_sorting, *made(n)[2:]))
+            assert pairs == set(wanted)
+            yield n, f"{truth_s:.2f}", f"{scores_s:.2f}", f"{memory:.2f}", f"{sort_s:.1f}"
+
+    for line in markdown_table.lines(COLUMNS, rows(), "r"):
+        print(line, flush=True)
     print(f"\npeak memory with all pairs sorted: {peak():.2f} GiB")
 
 

@@ -1,6 +1,6 @@
 """Time and memory of reading a PhotoTour scene, beside the algorithm of torchvision's reader.
 
-    python benchmarks/phototour_reader.py [--tiles N] [--slow FRACTION]
+    python -m benchmarks.phototour_reader [--tiles N] [--slow FRACTION]
 
 A scene of N tiles (256 patches each; liberty has 1,759) is written to a temporary folder. Ours
 reads the text, checks and hashes every tile and reads every patch, a block of 16 tiles at a time.
@@ -20,11 +20,13 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from harness.records import markdown_table
 from protocols.phototour.reader import blocks, read_pairs, read_scene
 from protocols.phototour.writer import SIDE, TILE, write_scene
 
 
 def made_scene(folder: Path, tiles: int) -> None:
+    """Write a scene of random patches."""
     rng = np.random.default_rng(0)
     n = tiles * TILE - 100
     batches = (
@@ -38,6 +40,7 @@ def made_scene(folder: Path, tiles: int) -> None:
 
 
 def ours(folder: Path) -> int:
+    """Read a scene as the harness does; the number of its patches."""
     scene = read_scene(folder)
     read_pairs(scene)
     for block in blocks(scene):
@@ -46,6 +49,7 @@ def ours(folder: Path) -> int:
 
 
 def text_line_by_line(folder: Path) -> None:
+    """Read the text files of a scene line by line."""
     with (folder / "info.txt").open() as stream:
         np.array([int(line.split()[0]) for line in stream])
     with (folder / "m50_100000_100000_0.txt").open() as stream:
@@ -54,6 +58,7 @@ def text_line_by_line(folder: Path) -> None:
 
 
 def pixel_by_pixel(files: list[Path]) -> np.ndarray:
+    """Patches of some tiles, each cut by PIL and turned into an array through `getdata`."""
     patches = []
     for file in files:
         image = Image.open(file)
@@ -65,13 +70,15 @@ def pixel_by_pixel(files: list[Path]) -> np.ndarray:
 
 
 def seconds(run: Callable[[], object]) -> float:
+    """How long a call takes."""
     begun = time.perf_counter()
     run()
     return time.perf_counter() - begun
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Write a scene, read it by both, print times and memory."""
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tiles", type=int, default=200)
     parser.add_argument("--slow", type=float, default=0.1, help="share of tiles taken by pixels")
     given = parser.parse_args()
@@ -90,9 +97,11 @@ def main() -> None:
         same = np.array_equal(
             pixel_by_pixel(files[:1]), blocks(read_scene(folder))[0].read()[:TILE]
         )
-    print("| reader | s | patches a second |\n|---|---:|---:|")
-    for name, taken in (("ours, hashing included", fast), ("pixel by pixel", slow)):
-        print(f"| {name} | {taken:.2f} | {patches / taken:,.0f} |")
+    rows = (
+        (name, f"{taken:.2f}", f"{patches / taken:,.0f}")
+        for name, taken in (("ours, hashing included", fast), ("pixel by pixel", slow))
+    )
+    print("\n".join(markdown_table.lines(["reader", "s", "patches a second"], rows)))
     print(f"\nratio {slow / fast:.0f}; same patches: {same}")
     print(f"peak memory of ours {peak:.0f} MiB, the patches have {patches / TILE:.0f}")
 

@@ -1,6 +1,6 @@
 """Patches trained a second: a plain step of HardNet beside the loop's own, and every recipe.
 
-    python benchmarks/training.py [--patches 1024] [--steps 3] [RECIPE ...]
+    python -m benchmarks.training [--patches 1024] [--steps 3] [RECIPE ...]
 
 All in one run, on random patches. "plain" is what the released scripts do: float32, channels
 first, nothing in place, memory as the C library gives it, so it has a process of its own. A
@@ -9,6 +9,7 @@ recipe's batch keeps its shape but for the number of patches.
 
 import argparse
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -28,6 +29,7 @@ EACH = 15  # patches of a point
 
 
 def data(points: int) -> Dataset:
+    """Points with 15 patches each, 20 points of an image; the pixels come from elsewhere."""
     n = points * EACH
     point = np.arange(n) // EACH
     block = Block("random", n, "random", lambda: np.empty((n, 1, 1), np.uint8))
@@ -47,7 +49,8 @@ def plain(patches: int, steps: int, device: torch.device) -> float:
 
     def step() -> None:
         optimiser.zero_grad(set_to_none=True)
-        triplet(*network(x).chunk(2), point, margin=1.0).mean().backward()
+        anchor, positive = network(x).chunk(2)
+        triplet(anchor, positive, point, margin=1.0).mean().backward()
         optimiser.step()
 
     return timed(step, patches, steps, device)
@@ -81,7 +84,8 @@ def ours(name: str, patches: int, steps: int, device: torch.device) -> float:
     return timed(lambda: loop.update(run, optimiser, *next(fed)), patches, steps, device)
 
 
-def timed(step, patches: int, steps: int, device: torch.device) -> float:
+def timed(step: Callable[[], object], patches: int, steps: int, device: torch.device) -> float:
+    """Patches a second of a step, after one that is not timed."""
     step()
     if device.type == "cuda":
         torch.cuda.synchronize()
@@ -94,6 +98,7 @@ def timed(step, patches: int, steps: int, device: torch.device) -> float:
 
 
 def main() -> None:
+    """Time the plain step and each recipe's, print patches a second."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("recipes", nargs="*", default=["hardnet"])
     parser.add_argument("--patches", type=int, default=1024)

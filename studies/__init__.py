@@ -1,1 +1,1 @@
-"""Compares methods and training data, makes the tables of the results, and ships weights."""
+"""Scripts that compare methods and training data, make the tables, and ship weights."""

@@ -1,10 +1,10 @@
-"""AdaSample's figure 3: probabilities by matching distance against those by the true gradient.
+"""Repeat AdaSample's figure 3: sampling probabilities by distance and by the true gradient.
 
     python -m studies.adasample_informativeness --data DIR TRAINED... [--points 32] [--csv FILE]
 
-TRAINED are folders of `harness train`, one for each epoch to be looked at. For each is printed
-Pearson's correlation over all candidates for positives of so many points; the file has a line for
-each candidate: folder, both probabilities.
+TRAINED are folders of `harness train`, one for each epoch of interest. The script prints Pearson's
+correlation over all candidate positives of the points, for each folder. The CSV file has a line for
+each candidate: the folder and both probabilities.
 """
 
 import argparse
@@ -16,15 +16,17 @@ import torch
 
 from harness.data import training_sets
 from zoo import card, trained
-from zoo.adasample import CROSSED, classes
+from zoo.adasample import CROSSED
 from zoo.adasample_informativeness import informativeness
 from zoo.training.augment import augmented
+from zoo.training.classes import classes
 from zoo.training.groups import Groups
 from zoo.training.patches import stored
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    """Print the correlation of each folder; write the candidates."""
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("trained", nargs="+", type=Path)
     parser.add_argument("--data", required=True)
     parser.add_argument("--points", type=int, default=32)

@@ -1,10 +1,11 @@
-"""Sequences in Oxford's layout out of photographs: what data and settings may be chosen by.
+"""Make sequences in Oxford's layout from photographs, to choose data and settings by.
 
     python -m studies.held_out_sequences --images DIR --out DIR
 
-Give photographs that no network has seen that is compared on them. Each sequence is one of them and
-five pictures of it, made as a plane, that get harder: from aside (twice), smaller and turned, out
-of focus, in the dark, and as JPEG. `harness eval --protocol oxford --data OUT` scores them.
+Give photographs that none of the compared networks was trained on. Each sequence is one photograph
+and five pictures of it as a plane, from easy to hard: from the side (two sequences), smaller and
+turned, out of focus, in the dark, and as JPEG. `harness eval --protocol oxford --data OUT` scores
+them.
 """
 
 import argparse
@@ -25,7 +26,7 @@ Plane = np.ndarray  # a homography
 
 
 def aside(size: tuple[int, int], degrees: float) -> Plane:
-    """The image as a plane, seen from the side, the camera a little rolled."""
+    """Homography of a view from the side, with the camera a little rolled."""
     width, height = size
     focal, angle, roll = FOCAL * width, np.radians(degrees), np.radians(degrees / 4)
     middle = np.array([[1, 0, -width / 2], [0, 1, -height / 2], [0, 0, 1]])
@@ -38,7 +39,7 @@ def aside(size: tuple[int, int], degrees: float) -> Plane:
 
 
 def smaller(size: tuple[int, int], factor: float, degrees: float) -> Plane:
-    """The image scaled and turned about its middle."""
+    """Homography that scales and turns an image about its middle."""
     width, height = size
     return np.vstack([cv2.getRotationMatrix2D((width / 2, height / 2), degrees, factor), [0, 0, 1]])
 
@@ -56,23 +57,23 @@ def moved(image: np.ndarray, plane: Plane) -> np.ndarray:
 
 
 def dark(image: np.ndarray, factor: float) -> np.ndarray:
-    """In less light, with the shadows closed."""
+    """The image in less light, with darker shadows."""
     return 255 * (image / 255 * factor) ** 1.2
 
 
 def compressed(image: np.ndarray, quality: int) -> np.ndarray:
-    """As a JPEG."""
+    """The image after JPEG compression."""
     _, code = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, quality])
     return np.asarray(cv2.imdecode(code, cv2.IMREAD_GRAYSCALE))
 
 
 def blurred(image: np.ndarray, sigma: float) -> np.ndarray:
-    """Out of focus."""
+    """The image out of focus."""
     return cv2.GaussianBlur(image, (0, 0), sigma)
 
 
 def unchanged(image: np.ndarray) -> np.ndarray:
-    """As it is."""
+    """The image itself."""
     return image
 
 
@@ -80,7 +81,7 @@ Taken = tuple[Plane, Callable[[np.ndarray], np.ndarray]]
 
 
 def pictures(size: tuple[int, int]) -> dict[str, list[Taken]]:
-    """Of each sequence where the five cameras stand, and what they do."""
+    """The homography and the change of each of the five pictures, by sequence."""
     nearly = [smaller(size, 1 - 0.01 * k, 0.7 * k) for k in range(1, 6)]
     turns = ((0.9, 12), (0.75, 40), (0.65, 95), (0.52, 150), (0.42, 200))
     return {

@@ -1,12 +1,12 @@
-"""Commands that are killed at random moments: is what the next run makes as if nothing had been?
+"""Kill commands at random moments; does the next run make the same files as an undisturbed run?
 
     python -m studies.kills [--kills 200] [--seed 0] [--only eval train ...] [--work DIR]
 
-Each command is run once without a kill. Then, in a new folder with a new cache, it is killed some
-times, by SIGKILL, SIGTERM, SIGHUP and SIGINT in turn, and run once more to its end. The files of
-folder and cache are then those of the undisturbed run, byte for byte but for clocks, and there is
-no other file; the exit status of a killed run is its signal's, and it leaves no process behind.
-A row of the table for each command; the script exits with 1 if any was not clean.
+Each command runs once without a kill. Then, in a new folder with a new cache, it is killed several
+times, by SIGKILL, SIGTERM, SIGHUP and SIGINT in turn, and then runs to its end. The files in folder
+and cache must equal those of the undisturbed run, byte for byte except for times, and there must be
+no other file. The exit status of a killed run must be that of its signal, and no process may be
+left. The table has a row for each command; the script exits with 1 if any fault was found.
 """
 
 import argparse
@@ -21,12 +21,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import cv2
 import numpy as np
+
+from harness.records import markdown_table
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 ROUND = 4  # kills before a run to the end
@@ -41,7 +43,7 @@ PACKAGE = """
 from harness.data.weights import Weights
 WEIGHTS = {"net": Weights("killed", "net.pth", %r, %d, (), "MIT", frozenset(), "made here")}
 """
-SETTLED = {  # what clocks decide, by a part of a file's name
+SETTLED: dict[str, Callable[[bytes], bytes]] = {  # removes times, by a part of a file's name
     ".run": lambda contents: b"",
     "out/log.jsonl": lambda contents: _without(contents, "seconds"),
     "out/checkpoint.pt": lambda contents: b"",  # has seconds, too; the weights tell the rest
@@ -62,7 +64,7 @@ class Command:
 
 @dataclass
 class Tally:
-    """What became of a command."""
+    """Counts and faults of one command."""
 
     kills: int = 0
     hit: int = 0  # before it had ended by itself
@@ -70,7 +72,7 @@ class Tally:
 
 
 def commands(inputs: Path) -> list[Command]:
-    """What is killed; `inputs` is a folder that `prepare` filled."""
+    """The commands to kill; `inputs` is a folder that `prepare` filled."""
     sequences, photographs = str(inputs / "sequences"), str(inputs / "photographs")
 
     def resumed(folder: Path) -> Sequence[str]:
@@ -97,7 +99,7 @@ def commands(inputs: Path) -> list[Command]:
 
 
 def prepare(inputs: Path) -> None:
-    """Make what the commands take."""
+    """Make the input files of the commands."""
     rng = np.random.default_rng(0)
     for k in range(3):
         folder = inputs / "sequences" / f"v_{k}"
@@ -130,7 +132,7 @@ def prepare(inputs: Path) -> None:
 
 
 def killed(command: Command, inputs: Path, work: Path, kills: int, random_: random.Random) -> Tally:
-    """Kill a command as often, in rounds, and compare each round's end with an undisturbed run."""
+    """Kill a command `kills` times, in rounds; compare the end of each round with a whole run."""
     tally = Tally()
     whole = work / "whole"
     _given(command, inputs, whole)
@@ -167,7 +169,7 @@ def killed(command: Command, inputs: Path, work: Path, kills: int, random_: rand
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """The hash of each file below a folder, and all folders, but for what clocks decide."""
+    """Hashes of all files below a folder, and its folders; parts that hold times are left out."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -186,7 +188,7 @@ def _without(contents: bytes, key: str) -> bytes:
 
 
 def _given(command: Command, inputs: Path, folder: Path) -> None:
-    """A new folder to run in, with what the command works on."""
+    """Make a new folder to run in, with the files that the command works on."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     if command.name == "leaderboard":
@@ -194,7 +196,7 @@ def _given(command: Command, inputs: Path, folder: Path) -> None:
 
 
 def _finished(command: Command, folder: Path) -> bool:
-    """Whether a command that makes a folder is through, and would refuse to make it again."""
+    """Whether a command that makes a folder has finished, and would refuse to make it again."""
     made = {"train": "out/model.onnx", "describe": "out", "build": "out", "build homography": "out"}
     return command.name in made and (folder / made[command.name]).exists()
 
@@ -228,7 +230,7 @@ def _run(arguments: Sequence[str], folder: Path, inputs: Path | None = None) -> 
 def _kill(
     arguments: Sequence[str], folder: Path, inputs: Path, sign: signal.Signals, after: float
 ) -> tuple[str, bool]:
-    """What is wrong with how a run ended that got a signal, and whether it was still running."""
+    """Send a signal to a run; the fault in how it ended, or "", and whether it was running."""
     process = _started(arguments, folder, inputs)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(after)
@@ -262,7 +264,7 @@ def _has_processes(group: int) -> bool:
 
 
 def main() -> None:
-    """Kill, compare, print."""
+    """Kill the commands, compare, print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
@@ -278,16 +280,20 @@ def main() -> None:
         prepare(inputs)
         chosen = [one for one in commands(inputs) if not given.only or one.name in given.only]
         each = -(-given.kills // len(chosen))
-        print("| command | kills | while it ran | not clean |\n|---|---:|---:|---:|")
-        tallies = []
-        for one in chosen:
-            work = Path(folder, one.name.replace(" ", "-"))
-            tally = killed(one, inputs, work, each, random.Random(given.seed))
-            tallies.append(tally)
-            print(f"| {one.name} | {tally.kills} | {tally.hit} | {len(tally.faults)} |", flush=True)
-    for fault in (fault for tally in tallies for fault in tally.faults):
+        faults: list[str] = []
+
+        def rows() -> Iterator[tuple[object, ...]]:
+            for command in chosen:
+                work = Path(folder, command.name.replace(" ", "-"))
+                tally = killed(command, inputs, work, each, random.Random(given.seed))
+                faults.extend(tally.faults)
+                yield command.name, tally.kills, tally.hit, len(tally.faults)
+
+        for line in markdown_table.lines(["command", "kills", "while it ran", "not clean"], rows()):
+            print(line, flush=True)
+    for fault in faults:
         print(fault)
-    sys.exit(any(tally.faults for tally in tallies))
+    sys.exit(bool(faults))
 
 
 if __name__ == "__main__":

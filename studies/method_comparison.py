@@ -1,19 +1,20 @@
-"""Which method is better: seeds of each under one setting, and what a test says of the difference.
+"""Compare training methods: several seeds of each under one setting, with tests of differences.
 
     python -m studies.method_comparison --data DIR,DIR --held-out DIR,DIR --oxford DIR
         --frames DIR --mini DIR --out DIR [--seeds N] [--patches N] [--rate LR] [METHOD ...]
 
-Settings are those of `zoo_training.py`, data what `--data` says, scores those of
-`training_data.py`. The learning rate is each method's own: from the zoo's it is doubled, or halved,
-as long as that is better on the held-out sequences, for one seed, which is not compared: near the
-best the choice is the seed's. With `--rate` all methods have this one, and none is searched for. A
-difference, in points, is the mean of those between trainings of one seed, which learn from the same
-points and are tested on the same held-out ones; its 95 % interval is of the t-test of such pairs,
-and the answer goes by it; of twenty answers that should be "can't tell" one is not. p is the chance
-that seeds of equal methods come out in such an order or a clearer one (Mann and Whitney's test,
-one-sided, exact; of three against three at least 0.05), as in table 3 of AdaSample. All this is of
-seeds: other images may say otherwise. A training that is there is taken as it is. The tables stand
-in OUT/table.md; ± is the deviation over seeds.
+Settings are those of `studies.zoo_training`, scores those of `studies.training_data`. Each method
+has its own learning rate: starting at the zoo's, the rate is doubled, or halved, as long as that is
+better on the held-out sequences. This search uses one more seed, which is not compared, because
+near the best rate the choice depends on the seed. With `--rate` all methods have this rate.
+
+A difference, in points, is the mean over pairs of trainings with one seed: they learn from the same
+points and are tested on the same held-out points. Its 95 % interval is of the t-test of pairs, and
+decides the answer; where the true answer is "can't tell", one answer in twenty is wrong. p is the
+probability that seeds of equal methods come in this order or a clearer one (Mann and Whitney's
+test, one-sided, exact; for three seeds against three at least 0.05), as in table 3 of AdaSample.
+All this is about seeds: other images can give other results. A training that exists already is
+used. The tables are written to OUT/table.md; ± is the deviation over seeds.
 """
 
 import argparse
@@ -27,6 +28,8 @@ from scipy import stats
 
 from harness.escape import markdown
 from harness.evaluate import evaluate
+from harness.files import atomic
+from harness.records import markdown_table
 from harness.types import Descriptor, Protocol
 from protocols.oxford.reader import SIX
 from studies.short_training import trained_or_resumed
@@ -56,11 +59,13 @@ FROM = {  # a recipe, and what is set
     CROSS: ("adasample", "method.negatives=cross"),
 }
 RATE = next(float(one.partition("=")[2]) for one in ALIKE if one.startswith("optimiser.lr="))
+BY_RATE = "by learning rate, held-out sequences"
+ANSWER = ("", "measured on", "difference", "95 %", "p", "")  # heads of the second table
 LESS = "FPR95 of held-out points"  # the one measure of which less is better
 
 
 def trained(name: str, seed: int, rate: float, given: argparse.Namespace) -> Path:
-    """The folder of a method trained with a seed at a learning rate."""
+    """Train a method with a seed at a learning rate; the folder of the training."""
     out = given.out / re.sub(r"\W+", "-", f"{name}-{seed}-{rate:g}")
     recipe, *more = FROM.get(name, (name,))
     said = [*settings(read(recipe), given.patches, seed), *more, f"optimiser.lr={rate}"]
@@ -85,7 +90,7 @@ def mean_held_out(model: Descriptor, by: Sequence[Protocol]) -> dict[str, float]
 
 
 def climbed(value: Callable[[float], float], start: float) -> dict[float, float]:
-    """Values of what was tried: from the start doubled, else halved, as long as that is better."""
+    """Value of each number tried: the start is doubled, or halved, as long as that is better."""
     found = {start: value(start)}
     for factor in (2, 0.5):
         while (best := max(found, key=found.__getitem__)) * factor not in found:
@@ -96,13 +101,17 @@ def climbed(value: Callable[[float], float], start: float) -> dict[float, float]
 def measured(
     name: str, seed: int, rate: float, given: argparse.Namespace, by: Sequence[Protocol]
 ) -> dict[str, float]:
-    """The scores, in points, of a method trained with a seed."""
+    """Train a method with a seed; its scores in points."""
     out = trained(name, seed, rate, given)
-    return {**scored(out, by), LESS: 100 * card.read(out / "card.json").curve[-1].fpr95}
+    error = card.read(out / "card.json").curve[-1].fpr95
+    assert error is not None  # all recipes hold points out
+    return {**scored(out, by), LESS: 100 * error}
 
 
-def answer(better: str, worse: str, measure: str, a: Sequence[float], b: Sequence[float]) -> str:
-    """A row of the second table: is one method better than another in a measure?"""
+def answer(
+    better: str, worse: str, measure: str, a: Sequence[float], b: Sequence[float]
+) -> list[str]:
+    """Cells of a row of the second table: is one method better than another in a measure?"""
     sign = -1 if measure == LESS else 1
     low, high = stats.ttest_rel(a, b).confidence_interval()
     p = stats.mannwhitneyu(
@@ -112,10 +121,9 @@ def answer(better: str, worse: str, measure: str, a: Sequence[float], b: Sequenc
     if low > 0 or high < 0:
         said = "yes" if sign * low > 0 else "no, worse"
     apart = np.mean(a) - np.mean(b)
-    return (
-        f"| {better} over {worse} | {markdown(measure)} | {apart:+.2f} |"
-        f" {low:+.2f} to {high:+.2f} | {p:.2f} | {said} |"
-    )
+    interval = f"{low:+.2f} to {high:+.2f}"
+    pair = f"{better} over {worse}"
+    return [pair, markdown(measure), f"{apart:+.2f}", interval, f"{p:.2f}", said]
 
 
 def main() -> None:
@@ -155,30 +163,27 @@ def main() -> None:
         key: f"{np.mean(those):.2f} ± {np.std(those, ddof=1):.2f}" for key, those in values.items()
     }
     cells |= {("rootsift", one): f"{rootsift[one]:.2f}".replace("nan", "—") for one in columns}
-    table = [
-        f"| | {' | '.join(map(markdown, columns))} |",
-        f"|---|{'---:|' * len(columns)}",
-        *(
-            f"| {name} | {' | '.join(cells[name, one] for one in columns)} |"
-            for name in ("rootsift", *given.methods)
-        ),
-        "",
-        *(["| | by learning rate, held-out sequences |", "|---|---|"] if maps else ()),
-        *(
-            f"| {name} | {', '.join(f'{rate:g}: {own[rate]:.2f}' for rate in sorted(own))} |"
-            for name, own in maps.items()
-        ),
-        "",
-        "| | measured on | difference | 95 % | p | |",
-        "|---|---|---:|---|---:|---|",
-        *(
-            answer(*pair, measure, *(values[name, measure] for name in pair))
-            for pair in ASKED
-            if {*pair} <= {*given.methods}
-            for measure in measures
-        ),
+    of_methods = (
+        [name, *(cells[name, one] for one in columns)] for name in ("rootsift", *given.methods)
+    )
+    of_rates = [
+        (name, ", ".join(f"{rate:g}: {own[rate]:.2f}" for rate in sorted(own)))
+        for name, own in maps.items()
     ]
-    (given.out / "table.md").write_text("\n".join(table) + "\n", "utf-8")
+    answers = (
+        answer(*pair, measure, *(values[name, measure] for name in pair))
+        for pair in ASKED
+        if {*pair} <= {*given.methods}
+        for measure in measures
+    )
+    text = [
+        *markdown_table.lines(["", *map(markdown, columns)], of_methods),
+        "",
+        *(markdown_table.lines(["", BY_RATE], of_rates, "l") if maps else ()),
+        "",
+        *markdown_table.lines(ANSWER, answers, "llrlrl"),
+    ]
+    atomic.write_text(given.out / "table.md", "\n".join(text) + "\n")
 
 
 if __name__ == "__main__":

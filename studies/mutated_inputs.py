@@ -1,15 +1,15 @@
-"""Files that are damaged at random: does every reader of foreign files read or refuse them cleanly?
+"""Damage files at random; does every reader of foreign files read or refuse them cleanly?
 
     python -m studies.mutated_inputs [--inputs 10000] [--seed 0] [--only READER ...] [--work DIR]
 
-Each reader gets a small valid set, made by foreign_files.py, with one file changed: cut, longer,
+Each reader of `studies.foreign_files` gets its small valid set with one file changed: cut, longer,
 other bits or bytes, absurd numbers, lines twice or gone, bytes in another order. It reads that in a
-process with a limit on memory and on time. Clean is a set that is read, or refused by an error that
-a user can mend, in one line that names a file or folder of the set. Unclean is all else: another
-error, a warning, no name, too long, too much memory, a dead process. Input k of a reader is made
-from the seed S + k, and the script prints the seed of each unclean one: `--only READER --seed SEED
---inputs 1` repeats it. A row of the table for each reader; the script exits with 1 if any input was
-unclean.
+process with a limit on memory and on time. A trial is clean if the set is read, or refused by an
+error that a user can correct, on one line that names a file or folder of the set. Everything else
+is unclean: another error, a warning, no name, too much time or memory, a dead process. Input k of a
+reader is made from the seed S + k. The script prints the seed of each unclean input: `--only READER
+--seed SEED --inputs 1` repeats it. The table has a row for each reader; the script exits with 1 if
+any input was unclean.
 """
 
 import argparse
@@ -33,18 +33,21 @@ from pathlib import Path
 
 from harness.errors import HarnessError
 from harness.files import folders
-from studies.foreign_files import READERS, Reader
+from harness.records import markdown_table
+from studies.foreign_files import READERS
+from studies.foreign_files.reader import Reader
 
 SECONDS = 15  # that one input may take
 PATIENCE = 4  # times as long without a word, and a process is ended: no alarm has reached it
 MEMORY = 3 * 10**9  # bytes that a process may take for its inputs
 CLEAN = (HarnessError, OSError)
+COLUMNS = ("reader", "inputs", "read", "refused", "unclean", "slowest, s", "peak, MB")
 READ, REFUSED, UNCLEAN = "read", "refused", "unclean"
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of one input."""
+    """Outcome of one input."""
 
     reader: str
     seed: int
@@ -60,14 +63,17 @@ Job = tuple[Reader, int]  # and the seed
 
 
 def cut(data: bytes, rng: random.Random) -> bytes:
+    """The file without its end."""
     return data[: -rng.randint(1, rng.choice([20, len(data)]))]
 
 
 def extended(data: bytes, rng: random.Random) -> bytes:
+    """The file with more bytes at its end."""
     return data + rng.choice([b"\0", b"\n", b"\xff", b"7", data[-9:]]) * rng.randint(1, 64)
 
 
 def flipped(data: bytes, rng: random.Random) -> bytes:
+    """The file with other bits, up to 50."""
     other = bytearray(data)
     for _ in range(rng.choice([1, 1, 1, 5, 50])):
         other[rng.randrange(len(other))] ^= 1 << rng.randrange(8)
@@ -75,41 +81,46 @@ def flipped(data: bytes, rng: random.Random) -> bytes:
 
 
 def overwritten(data: bytes, rng: random.Random) -> bytes:
-    """Numbers as binary files hold them, mostly in the head, where sizes are."""
+    """The file with an extreme binary number in it, mostly in its head, where sizes are."""
     number = rng.choice(NUMBERS)[: rng.choice([1, 2, 4, 8])]
     at = rng.randrange(min(len(data), rng.choice([16, 200, len(data)])))
     return data[:at] + number + data[at + len(number) :]
 
 
 def inserted(data: bytes, rng: random.Random) -> bytes:
+    """The file with an absurd word in it."""
     at = rng.randint(0, len(data))
     return data[:at] + rng.choice(WORDS) + data[at:]
 
 
 def without(data: bytes, rng: random.Random) -> bytes:
+    """The file without up to 200 bytes somewhere."""
     at = rng.randrange(len(data))
     return data[:at] + data[at + rng.randint(1, 200) :]
 
 
 def moved(data: bytes, rng: random.Random) -> bytes:
+    """The file with 32 bytes written over by others of its own."""
     a, b = rng.randrange(len(data)), rng.randrange(len(data))
     return data[:a] + data[b : b + 32] + data[a + 32 :]
 
 
 def line_twice(data: bytes, rng: random.Random) -> bytes:
+    """The file with one line repeated."""
     lines = data.split(b"\n")
     at = rng.randrange(len(lines))
     return b"\n".join([*lines[: at + 1], *lines[at:]])
 
 
 def line_gone(data: bytes, rng: random.Random) -> bytes:
+    """The file without one line."""
     lines = data.split(b"\n")
     del lines[rng.randrange(len(lines))]
     return b"\n".join(lines)
 
 
 def swapped(data: bytes, rng: random.Random) -> bytes:
-    """The other byte order, of one number or of all."""
+    """The file with the bytes of one number, or of all numbers, in the other order."""
     width = rng.choice([2, 4, 8])
     at = rng.choice([None, rng.randrange(len(data)) // width])
     words = [data[i : i + width] for i in range(0, len(data), width)]
@@ -126,7 +137,7 @@ MUTATIONS = (
 
 
 def mutated(files: Sequence[Path], seed: int) -> tuple[Path, bytes]:
-    """One of the files, and other contents for it; files of every kind come equally often."""
+    """One of the files and its damaged contents; every kind of file is chosen equally often."""
     rng = random.Random(seed)
     kind = rng.choice(sorted({file.suffix for file in files}))
     file = rng.choice([file for file in files if file.suffix == kind])
@@ -137,7 +148,7 @@ def mutated(files: Sequence[Path], seed: int) -> tuple[Path, bytes]:
 
 
 def trials(jobs: Sequence[Job], work: Path, *, seconds: int = SECONDS) -> Iterator[Trial]:
-    """Try inputs in a process of their own; in another one after each that it dies of."""
+    """Try inputs in a separate process; an input that ends the process is followed by a new one."""
     context = multiprocessing.get_context("spawn")
     while jobs:
         receiver, sender = context.Pipe(duplex=False)
@@ -185,7 +196,7 @@ def _try_all(jobs: Sequence[Job], work: Path, seconds: int, sender: Connection) 
 
 
 def _get_ready(reader: Reader, folder: Path) -> list[Path]:
-    """Make the valid set, read it, and limit what the process may take from now on: its files."""
+    """Make the valid set, read it, limit the memory from now on; the files of the set."""
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -225,7 +236,7 @@ def _try(reader: Reader, seed: int, folder: Path, files: Sequence[Path], seconds
 
 
 def _unclear(error: Exception, folder: Path, files: Sequence[Path]) -> str:
-    """What is wrong with a message; "" if nothing is."""
+    """The fault of an error message; "" if there is none."""
     said = str(error)
     if "\n" in said:
         return f"more than one line: {_traced(error)}"
@@ -241,7 +252,7 @@ def _traced(error: BaseException) -> str:
 
 
 class TooLong(BaseException):
-    """The alarm rang; no reader may catch it."""
+    """Raised by the alarm; not an Exception, so that no reader catches it."""
 
 
 def _ring(*_: object) -> None:
@@ -249,7 +260,7 @@ def _ring(*_: object) -> None:
 
 
 def main() -> None:
-    """Try, tell, print."""
+    """Try the inputs, print the table and the faults."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inputs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
@@ -259,17 +270,19 @@ def main() -> None:
     chosen = [one for one in READERS if not given.only or one.name in given.only]
     each = -(-given.inputs // len(chosen))
     unclean: list[Trial] = []
-    print("| reader | inputs | read | refused | unclean | slowest, s | peak, MB |")
-    print("|---|---:|---:|---:|---:|---:|---:|")
-    for reader in chosen:
-        with tempfile.TemporaryDirectory(dir=given.work) as folder:
-            jobs = [(reader, seed) for seed in range(given.seed, given.seed + each)]
-            found = list(trials(jobs, Path(folder)))
-        counts = [sum(one.outcome == k for one in found) for k in (READ, REFUSED, UNCLEAN)]
-        slowest, peak = max(one.seconds for one in found), max(one.peak for one in found)
-        cells = (reader.name, len(found), *counts, f"{slowest:.2f}", f"{peak / 1e6:.0f}")
-        print(f"| {' | '.join(map(str, cells))} |", flush=True)
-        unclean += [one for one in found if one.outcome == UNCLEAN]
+
+    def rows() -> Iterator[tuple[object, ...]]:
+        for reader in chosen:
+            with tempfile.TemporaryDirectory(dir=given.work) as folder:
+                jobs = [(reader, seed) for seed in range(given.seed, given.seed + each)]
+                found = list(trials(jobs, Path(folder)))
+            counts = [sum(one.outcome == k for one in found) for k in (READ, REFUSED, UNCLEAN)]
+            slowest, peak = max(one.seconds for one in found), max(one.peak for one in found)
+            unclean.extend(one for one in found if one.outcome == UNCLEAN)
+            yield reader.name, len(found), *counts, f"{slowest:.2f}", f"{peak / 1e6:.0f}"
+
+    for line in markdown_table.lines(COLUMNS, rows()):
+        print(line, flush=True)
     for one in unclean:
         print(f"{one.reader}, seed {one.seed}: {one.why}")
     sys.exit(bool(unclean))

@@ -1,12 +1,12 @@
-"""Repeatability of Harris-Affine detectors on the Oxford sequences, at equal numbers of regions.
+"""Compare the repeatability of Harris-Affine detectors on Oxford, at equal numbers of regions.
 
     python -m studies.oxford_detectors --data DIR --frames DIR
 
-Each image gives as many regions as the folder of regions has different outlines of it, the
-strongest; a region that has several directions counts once. Repeatability: overlap error below
-40 % of regions scaled to a radius of 30 pixels, among those that both images show, one to one
-(Mikolajczyk et al., IJCV 2005), mean of pairs 1-2 to 1-6. kornia's detector is passed over where
-kornia is not installed.
+Each detector gives its strongest regions of an image, as many as the folder of regions has
+different outlines of the image; a region with several directions counts once. Repeatability: the
+share of regions visible in both images that match one to one with an overlap error below 40 %,
+scaled to a radius of 30 pixels (Mikolajczyk et al., IJCV 2005); mean of pairs 1-2 to 1-6. kornia's
+detector is left out if kornia is not installed.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import cv2
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from harness.records import markdown_table
 from protocols.imaging import harris_affine as own
 from protocols.imaging.affine import AffineFrames
 from protocols.imaging.grey import read_grey
@@ -32,7 +33,7 @@ Detect = Callable[[np.ndarray, int], AffineFrames]
 
 
 def outlines(frames: AffineFrames, most: int | None = None) -> AffineFrames:
-    """Regions that differ by more than direction, the first of each."""
+    """The first of all regions that differ in direction alone."""
     shape = (frames.matrix @ frames.matrix.swapaxes(1, 2)).reshape(-1, 4)
     key = np.round(np.concatenate([frames.x[:, None], frames.y[:, None], shape], axis=1), 2)
     first = np.unique(key, axis=0, return_index=True)[1]
@@ -40,11 +41,12 @@ def outlines(frames: AffineFrames, most: int | None = None) -> AffineFrames:
 
 
 def ours(grey: np.ndarray, most: int) -> AffineFrames:
+    """Regions of the harness's own Harris-Affine detector."""
     return outlines(own.harris_affine(grey, 2 * most), most)
 
 
 def opencv(grey: np.ndarray, most: int) -> AffineFrames:
-    """OpenCV's Harris-Laplace in shapes adapted by us: Python has no access to its own."""
+    """OpenCV's Harris-Laplace points with our shapes; Python has no access to OpenCV's shapes."""
     detector = cv2.xfeatures2d.HarrisLaplaceFeatureDetector.create(6, 0.001, 0.001, 20000, 4)
     points = sorted(detector.detect(grey), key=lambda point: -point.response)[: 2 * most]
     x, y, size, score = np.array([(*p.pt, p.size, p.response) for p in points]).T.copy()
@@ -53,6 +55,7 @@ def opencv(grey: np.ndarray, most: int) -> AffineFrames:
 
 
 def kornia(grey: np.ndarray, most: int) -> AffineFrames:
+    """Regions of kornia's scale-space Harris detector with its affine shapes."""
     import torch
     from kornia.feature import CornerHarris, LAFAffineShapeEstimator, ScaleSpaceDetector
     from kornia.geometry import ScalePyramid
@@ -72,7 +75,36 @@ def kornia(grey: np.ndarray, most: int) -> AffineFrames:
     return AffineFrames(x, y, table[sound, :, :2] / 3.0, score[sound])
 
 
+def cells(detect: Detect | None, options: argparse.Namespace) -> list[str]:
+    """Repeatability and number of regions of each sequence, their mean, seconds an image."""
+    texts, shares, seconds = [], [], 0.0
+    for folder in SIX:
+        (sequence,), _ = find(options.data / folder)
+        found = []
+        for k, file in enumerate(sequence.files):
+            given = outlines(regions.read(options.frames, folder, k + 1, file))
+            grey, start = read_grey(file), time.process_time()
+            found.append(detect(grey, len(given)) if detect else given)
+            seconds += time.process_time() - start
+        pairs = [
+            repeatability(
+                found[0],
+                found[k],
+                sequence.from_first[k],
+                (sequence.shapes[0], sequence.shapes[k]),
+                exact_overlap,
+            )
+            for k in range(1, IMAGES)
+        ]
+        share, number = np.mean(pairs, axis=0)
+        shares.append(share)
+        texts.append(f"{100 * share:.1f} ({number:.0f})")
+    timing = f"{seconds / IMAGES / len(SIX):.1f}" if detect else ""
+    return [*texts, f"{100 * np.mean(shares):.1f}", timing]
+
+
 def main() -> None:
+    """Measure, print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--frames", type=Path, required=True)
@@ -80,34 +112,9 @@ def main() -> None:
     detectors: dict[str, Detect | None] = {"given": None, "ours": ours, "OpenCV + ours": opencv}
     if importlib.util.find_spec("kornia"):
         detectors["kornia"] = kornia
-    print(f"| detector | {' | '.join(SIX)} | mean | s an image |")
-    print("|---|" + "---:|" * (len(SIX) + 2))
-    for name, detect in detectors.items():
-        cells, means, seconds = [], [], 0.0
-        for folder in SIX:
-            (sequence,), _ = find(options.data / folder)
-            found = []
-            for k, file in enumerate(sequence.files):
-                given = outlines(regions.read(options.frames, folder, k + 1, file))
-                grey, start = read_grey(file), time.process_time()
-                found.append(detect(grey, len(given)) if detect else given)
-                seconds += time.process_time() - start
-            pairs = [
-                repeatability(
-                    found[0],
-                    found[k],
-                    sequence.from_first[k],
-                    (sequence.shapes[0], sequence.shapes[k]),
-                    exact_overlap,
-                )
-                for k in range(1, IMAGES)
-            ]
-            share, number = np.mean(pairs, axis=0)
-            means.append(share)
-            cells.append(f"{100 * share:.1f} ({number:.0f})")
-        timing = f"{seconds / IMAGES / len(SIX):.1f}" if detect else ""
-        row = [name, *cells, f"{100 * np.mean(means):.1f}", timing]
-        print(f"| {' | '.join(row)} |", flush=True)
+    rows = ([name, *cells(detect, options)] for name, detect in detectors.items())
+    for line in markdown_table.lines(["detector", *SIX, "mean", "s an image"], rows):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""What the zoo ships: trained weights come in, and cards are told what records say of them.
+"""Put trained weights into the zoo, and copy scores from the records to the models' cards.
 
     python -m studies.ship --results results [--limits TEXT FOLDER ...]
         [--signs l2net+ l2net-binary]
 
-FOLDER is what `harness train` wrote; the name on its card is the descriptor's. A maker in
-`zoo.shipped` and an entry point make it known. `--signs` makes a second descriptor of what ships,
-of the signs of its vectors. Called again after each evaluation, without folders, it brings the
-scores on the cards up to the records.
+FOLDER was written by `harness train`; the name on its card is the descriptor's name. A maker in
+`zoo.shipped` and an entry point register it. `--signs` makes a binary descriptor from the signs of
+the vectors of a shipped one. Run it without folders after each evaluation: it updates the scores on
+the cards.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from zoo.shipped import FOLDER
 
 
 def take(folder: Path, limits: str, into: Path = FOLDER) -> str:
-    """Put the weights of a training and their card among those that are shipped; their name.
+    """Copy the weights and the card of a training into the zoo; returns the model's name.
 
     Args:
         folder: that `harness train` wrote.
@@ -35,7 +35,7 @@ def take(folder: Path, limits: str, into: Path = FOLDER) -> str:
 
 
 def signs(of: str, name: str, into: Path = FOLDER) -> None:
-    """Put the signs of a network's vectors beside it: other bits of the same weights and training.
+    """Add a binary descriptor with the same weights: its bits are the signs of a model's vectors.
 
     Args:
         of: the name of what ships, of a network that is trained alike with `binary`.
@@ -63,12 +63,12 @@ def _put(weights: Path, card: cards.Card, into: Path) -> None:
 
 
 def shipped_cards(into: Path = FOLDER) -> list[Path]:
-    """The files of the cards of what is shipped."""
+    """Files of the cards of all shipped models."""
     return [file for file in folders.entries(into) if file.suffix == ".json"]
 
 
 def headlines(records: Iterable[Record], card: cards.Card) -> dict[str, cards.Measured]:
-    """The headline scores in whole records, of any models, of the one that a card is of."""
+    """Headline scores of a card's model, from complete records of any models."""
     found = {}
     for record in records:
         headline, data = record.protocol.headline, record.data
@@ -84,7 +84,7 @@ def headlines(records: Iterable[Record], card: cards.Card) -> dict[str, cards.Me
 
 
 def score(records: Iterable[Record], into: Path = FOLDER) -> None:
-    """Write what records say of the weights that are shipped on their cards."""
+    """Write the headline scores of all shipped models to their cards."""
     known = list(records)
     for file in shipped_cards(into):
         card = cards.read(file)
@@ -93,7 +93,7 @@ def score(records: Iterable[Record], into: Path = FOLDER) -> None:
 
 
 def main() -> None:
-    """Take, and score."""
+    """Copy weights, update cards."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--limits", default="")

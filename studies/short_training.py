@@ -1,11 +1,11 @@
-"""Every method after the same short training: does it learn, and is its ONNX file the network?
+"""Train every method shortly: does it learn, and does its ONNX file equal the network?
 
     python -m studies.short_training --data DIR,DIR --mini DIR --out DIR [RECIPE ...]
 
-Each recipe sees about as many patches with a gradient, in batches of at most 512 and with the
-learning rate of means in proportion; its schedule is pressed into what is left. A training that was
-broken off goes on. Then `--mini`, a set in HPatches' form, is scored twice: by PyTorch and through
-the ONNX file. The table stands in OUT/table.md.
+Each recipe sees about the same number of patches with a gradient, in batches of at most 512; the
+learning rate of SGD is scaled by the size of the batch, and the schedule is shortened. A training
+that was interrupted continues. Then `--mini`, a set in HPatches' form, is scored twice: by PyTorch
+and through the ONNX file. The table is written to OUT/table.md.
 """
 
 import argparse
@@ -18,8 +18,10 @@ from harness.commands.session import make_protocols, protocol_names
 from harness.data import training_sets
 from harness.escape import markdown
 from harness.evaluate import evaluate
+from harness.files import atomic
 from harness.onnx import file as onnx_file
-from harness.types import Descriptor
+from harness.records import markdown_table
+from harness.types import Dataset, Descriptor
 from protocols.phototour.writer import SIDE
 from zoo import card, handcrafted, trained
 from zoo.training import command, held_out
@@ -36,11 +38,15 @@ RECIPES = (
 )  # fmt: skip
 BATCH = 512  # patches
 CLASS = 8  # patches of a point, where a method looks at whole classes
-TASKS = {"matching/map": "matching", "retrieval/map": "retrieval", "verification/map": "verif."}
+TASKS = ("matching/map", "retrieval/map", "verification/map")
+COLUMNS = (
+    "recipe", "vector", "steps", "patches", "minutes", "loss, first tenth → last",
+    "held-out FPR95, %", "matching", "retrieval", "verif. (mAP, %)", "torch - ONNX, mAP",
+)  # fmt: skip
 
 
 def settings(recipe: Recipe, patches: int) -> list[str]:
-    """What is set over a recipe."""
+    """Settings that replace those of a recipe, as for `--set`."""
     method = recipe.method.options
     found = []
     batch = 2 * method["pairs"] if "pairs" in method else method.get("patches", 256)
@@ -57,16 +63,16 @@ def settings(recipe: Recipe, patches: int) -> list[str]:
 
 
 def trained_or_resumed(name: str, out: Path, data: Sequence[str], given: Sequence[str]) -> None:
-    """Train by a recipe, unless that is done; go on where it was broken off."""
+    """Train by a recipe unless that is done; continue an interrupted training."""
     if not is_trained(name, out, given):
         command.train(name, out, data=data, settings=given, resume=(out / FILE).is_file())
 
 
 def is_trained(name: str, out: Path, given: Sequence[str]) -> bool:
-    """Whether a folder holds a training by a recipe that is done, on whatever data.
+    """Whether a folder holds a finished training by a recipe, on any data.
 
     Raises:
-        FileExistsError: if what it holds, done or not, is by another.
+        FileExistsError: if the folder holds a training by other settings, finished or not.
     """
     if (out / RECIPE).is_file():
         before = read_kept(out / RECIPE)
@@ -78,8 +84,8 @@ def is_trained(name: str, out: Path, given: Sequence[str]) -> bool:
     return (out / "model.onnx").is_file()
 
 
-def baseline(dataset, recipe: Recipe) -> float:
-    """RootSIFT's held-out error on the very pairs of a recipe."""
+def baseline(dataset: Dataset, recipe: Recipe) -> float:
+    """RootSIFT's error on the held-out pairs of a recipe."""
     home = training_sets.photograph(dataset)
     split = held_out.split(dataset.point, home, recipe.held_out, recipe.seed)
     rows = np.concatenate([split.a, split.b])
@@ -95,8 +101,8 @@ def maps(model: Descriptor, mini: Path) -> Mapping[str, float]:
     return {name: scores[name] for name in TASKS}
 
 
-def line(name: str, out: Path, mini: Path) -> str:
-    """A row of the table."""
+def row(name: str, out: Path, mini: Path) -> list[str]:
+    """Cells of a row of the table."""
     said = [seen for seen in read_log(out) if seen.loss is not None]
     errors = [seen.fpr95 for seen in read_log(out) if seen.fpr95 is not None]
     tenth = max(1, len(said) // 10)
@@ -106,13 +112,17 @@ def line(name: str, out: Path, mini: Path) -> str:
     by_onnx = maps(onnx_file.open_model(out / "model.onnx", device="cpu"), mini)
     apart = max(abs(by_torch[task] - by_onnx[task]) for task in TASKS)
     seen = sum(s.patches for s in said)
-    scores = " | ".join(f"{100 * by_onnx[task]:.2f}" for task in TASKS)
-    return (
-        f"| {markdown(name)} | {own.dim} {own.distance} | {own.steps} | {seen} |"
-        f" {60 * own.hours:.1f} | {losses[0]:.4g} → {losses[1]:.4g} |"
-        f" {100 * errors[0]:.2f} → {100 * errors[-1]:.3f} |"
-        f" {scores} | {apart:.1e} |"
-    )
+    return [
+        markdown(name),
+        f"{own.dim} {own.distance}",
+        f"{own.steps}",
+        f"{seen}",
+        f"{60 * own.hours:.1f}",
+        f"{losses[0]:.4g} → {losses[1]:.4g}",
+        f"{100 * errors[0]:.2f} → {100 * errors[-1]:.3f}",
+        *(f"{100 * by_onnx[task]:.2f}" for task in TASKS),
+        f"{apart:.1e}",
+    ]
 
 
 def main() -> None:
@@ -129,17 +139,14 @@ def main() -> None:
         trained_or_resumed(name, given.out / name, data, settings(read(name), given.patches))
     dataset = training_sets.joined([training_sets.open_set(one) for one in data])
     rootsift = baseline(dataset, read(given.recipes[0]))
-    names = " | ".join(TASKS.values())
-    table = [
+    rows = (row(name, given.out / name, given.mini) for name in given.recipes)
+    text = [
         f"RootSIFT's held-out FPR95 on the same pairs: {100 * rootsift:.3f} %.",
         "",
-        f"| recipe | vector | steps | patches | minutes | loss, first tenth → last |"
-        f" held-out FPR95, % | {names} (mAP, %) | torch - ONNX, mAP |",
-        "|---|---|---:|---:|---:|---|---|---:|---:|---:|---:|",
-        *(line(name, given.out / name, given.mini) for name in given.recipes),
+        *markdown_table.lines(COLUMNS, rows, "llrrrllr"),
     ]
-    (given.out / "table.md").write_text("\n".join(table) + "\n", "utf-8")
-    print("\n".join(table))
+    atomic.write_text(given.out / "table.md", "\n".join(text) + "\n")
+    print("\n".join(text))
 
 
 if __name__ == "__main__":

@@ -1,20 +1,24 @@
-"""What training data are worth: one change at a time, the same short training, what tests say.
+"""Compare training data: one change at a time, the same short training, scores on tests.
 
     python -m studies.training_data --images DIR --photographs DIR --held-out DIR,DIR
         --oxford DIR --frames DIR --mini DIR --out DIR [ROW ...]
 
-HardNet learns from patches of images that are moved, warped and relit at random (`harness data
-build homography`), from regions that a detector finds in views of images (`views`), from scenes
-built from photographs, and from these together; a row's name says in what it differs from the row
-without a comma (of views a detector then finds other points, and more or fewer). Settings are those
-of `zoo_training.py`. It is tested on sequences of photographs that are in no set
-(`held_out_sequences.py`, which are made as views are; rows that learn from the place that they show
-have it easier), by which data may be chosen, and on what they may not be chosen by: Oxford with the
-regions of a folder and a set in HPatches' form. Rows that differ in the seed alone say what a
-difference is worth: their deviation, pooled, is the last row. In italics is what is farther from
-their mean than another seed would be 19 times in 20 (Student's t), bold those of which 19 in 20 are
-no luck, as many as they are (Benjamini and Hochberg's). Sets and trainings that are there already
-are taken as they are. The table stands in OUT/table.md.
+HardNet learns from patches under random homographies and light (`harness data build homography`),
+from regions that a detector finds in views of images (`views`), from scenes built from photographs,
+and from all of these. The part of a row's name after the comma says how it differs from the row
+without a comma. In rows of views the detector then finds other points, and more or fewer of them.
+Settings are those of `studies.zoo_training`.
+
+Data may be chosen by the first tests: sequences of photographs that are in no training set
+(`studies.held_out_sequences`; they are made as views are, and rows that learn from the place that
+they show have an advantage). Data may not be chosen by the other tests: Oxford with the regions of
+a folder, and a set in HPatches' form.
+
+Rows that differ only in the seed show how large a difference must be to count: their pooled
+deviation is the last row. A score in italics differs from the mean of the seeds by more than
+another seed would in 19 of 20 cases (Student's t). Of the scores in bold, 19 in 20 differ for
+another reason than chance (Benjamini and Hochberg). Sets and trainings that exist already are used.
+The table is written to OUT/table.md.
 """
 
 import argparse
@@ -36,6 +40,7 @@ from harness.escape import markdown
 from harness.evaluate import evaluate
 from harness.files import atomic
 from harness.onnx import file as onnx_file
+from harness.records import markdown_table
 from harness.types import Descriptor, Protocol
 from protocols.builders.homography.build import build as build_homography
 from protocols.builders.homography.strengths import DEFAULT as STRENGTHS
@@ -58,7 +63,7 @@ FEATURES = 1000  # regions of an image that are tested: a table of many rows has
 
 @dataclass(frozen=True)
 class Data:
-    """What is learned from; options are those of the builders, on top of their defaults."""
+    """The training data of a row; options replace the defaults of the builders."""
 
     homography: Mapping[str, float] | None = None
     views: Mapping[str, float] | None = None
@@ -68,7 +73,7 @@ class Data:
 
 
 def drawn(**options: float) -> Data:
-    """Homographies alone, with options on top of turns of 5 degrees."""
+    """Homographies alone; options are added to turns of 5 degrees."""
     return Data(homography={"turn": 5.0, **options})
 
 
@@ -113,7 +118,7 @@ ROWS = {
 
 
 def folders(data: Data, given: argparse.Namespace) -> list[Path]:
-    """Of the sets, built where they are not there yet."""
+    """Folders of the sets; a set that does not exist is built."""
     found = [given.photographs] * data.photographs
     for form, options in (("homography", data.homography), ("views", data.views)):
         if options is None:
@@ -134,7 +139,7 @@ def _build(form: str, options: dict[str, float], out: Path, given: argparse.Name
 
 
 def trained(name: str, data: Data, given: argparse.Namespace) -> Path:
-    """The folder of a training, run or gone on with where it is not done."""
+    """Train a row, or continue its training; the folder of the training."""
     out = given.out / re.sub(r"\W+", "-", name)
     options = {k: v for k, v in OPTIONS.items() if data.near or k not in NEAR}
     said = settings(read(RECIPE), given.patches, data.seed, options)
@@ -144,10 +149,10 @@ def trained(name: str, data: Data, given: argparse.Namespace) -> Path:
 
 
 def tests(given: argparse.Namespace) -> list[Protocol]:
-    """What is tested by: held-out sequences, Oxford on given regions, a set in HPatches' form.
+    """The tests: held-out sequences, Oxford on given regions, a set in HPatches' form.
 
     Raises:
-        ValueError: if two are of one name, for of such only one would be in the table.
+        ValueError: if two tests have one name; the table could show only one of them.
     """
     few = {"features": FEATURES}
     asked: list[tuple[str, dict[str, Any]]] = [
@@ -162,7 +167,7 @@ def tests(given: argparse.Namespace) -> list[Protocol]:
 
 
 def names(by: Sequence[Protocol]) -> list[str]:
-    """Of scores: held-out sequences, Oxford, each of its six, the set in HPatches' form."""
+    """Names of the scores: held-out sequences, Oxford, its six sequences, the HPatches-like set."""
     held_out = [one.dataset.name.removeprefix("oxford-") for one in by[:-2]]
     return [*held_out, "Oxford", *SIX, by[-1].dataset.name]
 
@@ -176,7 +181,7 @@ def scores(model: Descriptor, by: Sequence[Protocol]) -> dict[str, float]:
 
 
 def story(model: Path, by: Sequence[Protocol]) -> str:
-    """What scores are of: sha256 of the model's file, and of what it is tested by."""
+    """Sha256 over the model's file and the tests: scores of one story need no second measuring."""
     told = [hashlib.sha256(model.read_bytes()).hexdigest(), *names(by)]
     told += [f"{one.name} {one.version} {one.dataset.sha256}" for one in by]
     return hashlib.sha256("\n".join(told).encode()).hexdigest()
@@ -188,7 +193,7 @@ def scored(
     file: str = "scores.json",
     measure: Callable[[Descriptor, Sequence[Protocol]], dict[str, float]] = scores,
 ) -> dict[str, float]:
-    """What was trained in a folder, measured, or as a file there has it if it is of this story."""
+    """Scores of the model in a folder; taken from a file there if it has the same story."""
     model = out / "model.onnx"
     told = story(model, by)
     kept = json.loads((out / file).read_text("utf-8")) if (out / file).is_file() else {}
@@ -201,7 +206,7 @@ def scored(
 
 
 def groups(found: Mapping[str, Mapping[str, float]]) -> dict[str, np.ndarray]:
-    """Scores, (seeds, columns), of rows that differ in the seed alone, by the first one's name."""
+    """Scores (seeds, columns) of rows that differ in the seed alone, by the name of the first."""
     seeds: dict[str, list[list[float]]] = {}
     for name, each in found.items():
         seeds.setdefault(name.partition(", seed")[0], []).append([*each.values()])
@@ -209,14 +214,14 @@ def groups(found: Mapping[str, Mapping[str, float]]) -> dict[str, np.ndarray]:
 
 
 def pooled(found: Mapping[str, np.ndarray]) -> tuple[np.ndarray, int]:
-    """The deviation over seeds in each column, NaN if unknown, and its degrees of freedom."""
+    """Deviation over seeds in each column (NaN if unknown), and its degrees of freedom."""
     degrees = sum(len(values) - 1 for values in found.values())
     squares = sum(((values - values.mean(axis=0)) ** 2).sum(axis=0) for values in found.values())
     return np.sqrt(squares / (degrees or math.nan)), degrees
 
 
-def table(found: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """A row for each, marked where one change makes more of a difference than seeds do."""
+def table(found: Mapping[str, Mapping[str, float]]) -> list[list[str]]:
+    """Rows of cells; a score is marked if the change matters more than the seed."""
     seeds = groups(found)
     deviation, degrees = pooled(seeds)
     chances = {}  # of so great a difference, or a greater one, if the seed alone makes it
@@ -235,10 +240,10 @@ def table(found: Mapping[str, Mapping[str, float]]) -> list[str]:
     return rows + [row("deviation over seeds", deviation)] * (degrees > 0)
 
 
-def row(name: str, values: Iterable[float], stars: Iterable[int] = repeat(0)) -> str:
-    """A row of the table, its values between stars."""
+def row(name: str, values: Iterable[float], stars: Iterable[int] = repeat(0)) -> list[str]:
+    """Cells of a row of the table; each value stands between its number of stars."""
     cells = (f"{'*' * n}{value:.1f}{'*' * n}" for value, n in zip(values, stars, strict=False))
-    return f"| {markdown(name)} | {' | '.join(cells)} |"
+    return [markdown(name), *cells]
 
 
 def main() -> None:
@@ -257,15 +262,11 @@ def main() -> None:
     found: dict[str, dict[str, float]] = {}
     for name in given.rows:
         found[name] = scored(trained(name, ROWS[name], given), by)
-        print(row(name, found[name].values()), flush=True)
-    columns = names(by)
-    lines = [
-        f"| {RECIPE} on | {' | '.join(map(markdown, columns))} |",
-        f"|---|{'---:|' * len(columns)}",
-        row("rootsift", scores(handcrafted.rootsift(), by).values()),
-        *table(found),
-    ]
-    (given.out / "table.md").write_text("\n".join(lines) + "\n", "utf-8")
+        print(name, found[name], flush=True)
+    columns = [f"{RECIPE} on", *map(markdown, names(by))]
+    rows = [row("rootsift", scores(handcrafted.rootsift(), by).values()), *table(found)]
+    text = "\n".join(markdown_table.lines(columns, rows))
+    atomic.write_text(given.out / "table.md", f"{text}\n")
 
 
 if __name__ == "__main__":

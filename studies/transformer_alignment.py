@@ -1,4 +1,4 @@
-"""Can DOAP's spatial transformer learn to undo turns, scales and shifts, and do the shipped maps?
+"""Does DOAP's spatial transformer learn to undo turns, scales and shifts?
 
     python -m studies.transformer_alignment --data DIR --held-out DIR [--factors X,X] [--seeds N]
         [--steps N] [--turn DEGREES] [--whole]
@@ -15,6 +15,7 @@ of a pair, with the maps of both applied. With `--whole` L2-Net is trained as we
 
 import argparse
 import math
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ import torch
 from torch.nn import functional
 
 from harness.data import training_sets
+from harness.records import markdown_table
 from zoo import card, shipped, trained
 from zoo.backbones import resize, standardise, unit
 from zoo.doap import average_precision, euclidean
@@ -44,7 +46,7 @@ COLUMNS = (
 def disturbed(
     patches: torch.Tensor, random: torch.Generator, turn: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The middles, 42x42, of 64x64 patches under random similarities, and the similarities."""
+    """The 42x42 centres of 64x64 patches under random similarities, and the similarities."""
     n = len(patches)
     angle = (torch.rand(n, generator=random) * 2 - 1) * turn * math.pi / 180
     scale = 2 ** ((torch.rand(n, generator=random) * 2 - 1) * SCALE)
@@ -87,7 +89,7 @@ def pairs(
     patches: np.ndarray, rows: np.ndarray, n: int, turn: float, rng: np.random.Generator,
     random: torch.Generator,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
-    """Two disturbed patches of each of n points, all first ones before all second ones."""
+    """Two disturbed patches of each of n points: all first patches, then all second patches."""
     point = rng.choice(len(rows), n, replace=False)
     which = np.argsort(rng.random((n, PATCHES)), axis=1)[:, :2]
     chosen = np.concatenate([rows[point, which[:, 0]], rows[point, which[:, 1]]])
@@ -95,7 +97,7 @@ def pairs(
 
 
 def loss_of(vectors: torch.Tensor) -> torch.Tensor:
-    """Cross entropy of each vector's match among all those of the other half."""
+    """Cross entropy of each vector's match among all vectors of the other half."""
     a, b = vectors.chunk(2)
     distance = SHARPNESS * (2 - 2 * a @ b.T).clamp(min=1e-6).sqrt()
     both = (torch.logsumexp(-distance, 1).mean() + torch.logsumexp(-distance.T, 1).mean()) / 2
@@ -105,7 +107,7 @@ def loss_of(vectors: torch.Tensor) -> torch.Tensor:
 def learned(
     patches: np.ndarray, rows: np.ndarray, *, factor: float, steps: int, turn: float, seed: int
 ) -> SpatialTransformer:
-    """A transformer whose prediction was trained alone."""
+    """A transformer of which only the layers that predict the maps were trained."""
     torch.manual_seed(seed)
     network = SpatialTransformer().train()
     rng, random = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
@@ -126,9 +128,10 @@ def learned(
 def learned_together(
     patches: np.ndarray, rows: np.ndarray, *, factor: float, steps: int, turn: float, seed: int
 ) -> SpatialTransformer:
-    """A transformer that was trained whole, by DOAP: batches of 64 points, 4 patches each."""
+    """A transformer trained whole, by DOAP: batches of 64 points with 4 patches each."""
     torch.manual_seed(seed)
-    network = SpatialTransformer(dropout=0.1).to(memory_format=torch.channels_last).train()
+    network = SpatialTransformer(dropout=0.1).train()
+    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     rng, random = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
     slow = [*network.predict.parameters()]
     named = network.named_parameters()
@@ -152,7 +155,7 @@ def learned_together(
 
 
 def vectors_of(network: SpatialTransformer, patches: torch.Tensor) -> torch.Tensor:
-    """Vectors of the whole network."""
+    """Vectors of a network, in small batches."""
     return torch.cat([network(some) for some in patches.split(64)])
 
 
@@ -162,7 +165,7 @@ def measured(
     rows: np.ndarray,
     turn: float,
     whole_network: bool = False,
-) -> str:
+) -> list[str]:
     """The cells of a row of the second table.
 
     Args:
@@ -177,7 +180,7 @@ def measured(
     found = predicted(network, seen)
     whole = given[:, :, :2] @ found[:, :, :2]
 
-    def error(maps: torch.Tensor, of) -> float:
+    def error(maps: torch.Tensor, of: Callable[[torch.Tensor], torch.Tensor]) -> float:
         first, second = maps[:, :, :2].chunk(2)
         return float(of(torch.linalg.inv(first) @ second).square().mean().sqrt())
 
@@ -189,19 +192,23 @@ def measured(
         own = vectors_of(network, seen) if whole_network else described(network.aligned(seen))
     correlation = np.corrcoef(degrees(found).numpy(), -degrees(given).numpy())[0, 1]
     plain = "" if whole_network else f"{100 * right(described(resize(seen, 32))):.1f} → "
-    return (
-        f"{degrees(found).std():.2f} | {octaves(found).std():.3f} | {found[:, 0, 2].std():.3f} |"
-        f" {correlation:.2f} | {error(given, degrees):.1f} → {error(whole, degrees):.1f} |"
-        f" {error(given, octaves):.3f} → {error(whole, octaves):.3f} |"
-        f" {plain}{100 * right(own):.1f}"
-    )
+    return [
+        f"{degrees(found).std():.2f}",
+        f"{octaves(found).std():.3f}",
+        f"{found[:, 0, 2].std():.3f}",
+        f"{correlation:.2f}",
+        f"{error(given, degrees):.1f} → {error(whole, degrees):.1f}",
+        f"{error(given, octaves):.3f} → {error(whole, octaves):.3f}",
+        f"{plain}{100 * right(own):.1f}",
+    ]
 
 
 def spread(patches: np.ndarray) -> list[str]:
-    """The first table."""
+    """Lines of the first table."""
     rows = np.random.default_rng(0).permutation(len(patches))[:2000]
     own = card.read(shipped.FOLDER / "doap-st.json")
     network = trained.load(shipped.FOLDER / "doap-st.safetensors", own)
+    assert isinstance(network, SpatialTransformer)
     maps = predicted(network, torch.from_numpy(patches[rows])[:, None].float())
     lengths = torch.linalg.svdvals(maps[:, :, :2])
     values = {
@@ -212,8 +219,8 @@ def spread(patches: np.ndarray) -> list[str]:
         "shift across, of half a patch": maps[:, 0, 2],
         "shift down, of half a patch": maps[:, 1, 2],
     }
-    rows_of = [f"| {name} | {v.mean():.3f} | {v.std():.3f} |" for name, v in values.items()]
-    return ["| doap-st | mean | deviation |", "|---|---:|---:|", *rows_of]
+    cells = ((name, f"{v.mean():.3f}", f"{v.std():.3f}") for name, v in values.items())
+    return [*markdown_table.lines(["doap-st", "mean", "deviation"], cells)]
 
 
 def main() -> None:
@@ -233,15 +240,20 @@ def main() -> None:
     _, number = np.unique(dataset.point, return_inverse=True)
     rows = np.argsort(number, kind="stable").reshape(-1, PATCHES)
     test, train = rows[::10], np.delete(rows, np.s_[::10], axis=0)
-    print(f"\n| {' | '.join(COLUMNS)} |\n|{'---:|' * len(COLUMNS)}")
-    for factor in map(float, given.factors.split(",")):
-        for seed in range(given.seeds):
-            train_by = learned_together if given.whole else learned
-            network = train_by(
-                patches, train, factor=factor, steps=given.steps, turn=given.turn, seed=seed
-            )
-            cells = measured(network, patches, test, given.turn, given.whole)
-            print(f"| {factor:g} | {seed} | {cells} |", flush=True)
+    train_by = learned_together if given.whole else learned
+
+    def table_rows() -> Iterator[list[str]]:
+        for factor in map(float, given.factors.split(",")):
+            for seed in range(given.seeds):
+                network = train_by(
+                    patches, train, factor=factor, steps=given.steps, turn=given.turn, seed=seed
+                )
+                cells = measured(network, patches, test, given.turn, given.whole)
+                yield [f"{factor:g}", f"{seed}", *cells]
+
+    print()
+    for line in markdown_table.lines(COLUMNS, table_rows(), "r"):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""The zoo beside RootSIFT and TFeat: what a practitioner asks of a descriptor, from the records.
+"""Write the tables of the zoo beside RootSIFT and published weights, from the records.
 
     python -m studies.zoo_tables --results results
 
-writes RESULTS/studies/zoo.md and prints the table of the README: the same records, the same bytes.
-Nothing is measured here.
+writes RESULTS/studies/zoo.md and prints the table of docs/models.md. The same records give the same
+bytes; nothing is measured here.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from scipy import stats
 
 from harness.escape import markdown
 from harness.files import atomic
+from harness.records import markdown_table
 from harness.records import record as results
 from protocols.eth.matching import RATIO
 from protocols.oxford.reader import SIX
@@ -23,7 +24,7 @@ from studies.ship import shipped_cards
 from zoo import card as cards
 
 ROOTSIFT = "rootsift"
-BARS = (ROOTSIFT, "tfeat.liberty", "tfeat.notredame", "tfeat.yosemite")  # what is used today
+BARS = (ROOTSIFT, "tfeat.liberty", "tfeat.notredame", "tfeat.yosemite")  # in use today
 BESIDE = (*BARS, "hardtfeat", "brief")
 HPATCHES = ("hpatches-mini", "hpatches-built-images", "hpatches-built-oxford")
 OXFORD = {
@@ -31,7 +32,7 @@ OXFORD = {
     "VLFeat's regions, all": ("oxford-six", "all", "frames=vlfeat_frames"),
 }
 ETH = ("eth-sfm", "Fountain-P11+Herzjesu-P8@sift")
-SHORT = {  # what the README shows of a model
+SHORT = {  # columns of the table in docs/models.md
     "`hpatches-mini`": ("hpatches/matching", "hpatches-mini"),
     "`hpatches-built-oxford`": ("hpatches/matching", "hpatches-built-oxford"),
     "`oxford`, our regions": ("oxford", "oxford", "3000"),
@@ -57,9 +58,10 @@ Board = Mapping[str, results.Record]  # by the model's name
 def board(
     records: Sequence[results.Record], protocol: str, data: str, split: str = "", options: str = ""
 ) -> Board:
-    """Whole records by model, of one split where a data set has several, of one set of options.
+    """Complete records of a protocol on a data set, by model, of one set of options.
 
-    Of what the zoo ships only those of the very weights.
+    Records of a shipped model count only if they are of the shipped weights. Of a data set with
+    several splits, give one.
     """
     shipped = {file.stem: cards.read(file).weights for file in shipped_cards()}
     return {
@@ -74,7 +76,7 @@ def board(
 
 
 def names(known: Board, by: str) -> list[str]:
-    """What is beside the zoo, then what it ships, best first by a score."""
+    """Names of the other models, then of the zoo's, best first by a score."""
     zoo = [file.stem for file in shipped_cards() if file.stem in known]
     return [
         *(one for one in BESIDE if one in known),
@@ -83,22 +85,18 @@ def names(known: Board, by: str) -> list[str]:
 
 
 def table(columns: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str]:
-    """A table in Markdown, names on the left and numbers on the right."""
-    yield f"| | {' | '.join(columns)} |"
-    yield f"|---|{'---:|' * len(columns)}"
-    for row in rows:
-        name, *cells = row
-        yield f"| {' | '.join([name, *(cell for _, cell in zip(columns, cells, strict=True))])} |"
+    """Lines of a table of models, with an empty line below it."""
+    yield from markdown_table.lines(["", *columns], rows)
     yield ""
 
 
 def cell(value: float, better: bool, form: str = "{:.1f}") -> str:
-    """A number, in bold where it is better."""
+    """A number, in bold if it is better."""
     return f"**{form.format(value)}**" if better else form.format(value)
 
 
 def hpatches(records: Sequence[results.Record]) -> Iterator[str]:
-    """Matching on sets in HPatches' form."""
+    """Section on matching on sets in HPatches' form."""
     found = {data: board(records, "hpatches/matching", data) for data in HPATCHES}
 
     def rows() -> Iterator[list[str]]:
@@ -118,7 +116,7 @@ def hpatches(records: Sequence[results.Record]) -> Iterator[str]:
 
 
 def beside(records: Sequence[results.Record]) -> Iterator[str]:
-    """By how much the default is better, over the same sequences."""
+    """Section on differences between the default and other models, on the same sequences."""
     boards = [board(records, *where) for where in WHOLE.values()]
 
     def rows() -> Iterator[list[str]]:
@@ -134,7 +132,7 @@ def beside(records: Sequence[results.Record]) -> Iterator[str]:
 
 
 def difference(known: Board, other: str) -> str:
-    """A cell: what a record's mean over sequences has over another's."""
+    """Cell with the mean difference over sequences between the default and another model."""
     if not {DEFAULT, other} <= known.keys():
         return "—"
     a, b = (scene_maps(known[name]) for name in (DEFAULT, other))
@@ -148,10 +146,10 @@ def difference(known: Board, other: str) -> str:
 
 
 def scene_maps(record: results.Record) -> Mapping[str, float]:
-    """Matching mAP of each sequence; their mean is the headline.
+    """Matching mAP of each sequence.
 
     Raises:
-        ValueError: if it is not.
+        ValueError: if their mean is not the headline.
     """
     if record.protocol.name == "oxford":
         found = {one: record.scores[f"{one}/map"] for one in SIX}
@@ -163,7 +161,7 @@ def scene_maps(record: results.Record) -> Mapping[str, float]:
 
 
 def oxford(title: str, known: Board) -> Iterator[str]:
-    """Matching on Oxford, the mean over its six and each."""
+    """Section on Oxford: the mean over its six sequences, and each sequence."""
     columns = {"map": "map", **{one: f"{one}/map" for one in SIX}}
     base = known[ROOTSIFT].scores
 
@@ -179,7 +177,7 @@ def oxford(title: str, known: Board) -> Iterator[str]:
 
 
 def eth(known: Board) -> Iterator[str]:
-    """What is reconstructed of two places, and how exactly."""
+    """Section on structure from motion of two places."""
     base = known[ROOTSIFT].scores
 
     def rows() -> Iterator[list[str]]:
@@ -198,7 +196,7 @@ def eth(known: Board) -> Iterator[str]:
 
 
 def by_ratio(records: Sequence[results.Record]) -> Iterator[str]:
-    """The same by the ratio of matching, of models that have records of more than one."""
+    """Section on structure from motion by the matching ratio; models with several ratios."""
     ratios = {RATIO: ""}
     for one in records:
         if [*one.protocol.options] == ["ratio"] and (one.data.name, one.data.split) == ETH:
@@ -234,7 +232,7 @@ def short(records: Sequence[results.Record]) -> str:
 
 
 def text(records: Sequence[results.Record]) -> str:
-    """All tables."""
+    """The whole page."""
     lines = [
         "# The zoo's weights beside RootSIFT and published ones\n",
         "From the records of this folder, by `studies/zoo_tables.py`. `adasample` had twice as",

@@ -1,24 +1,23 @@
-"""The zoo's weights from photographs: one way to make data, one setting for all methods.
+"""Train the zoo's weights from photographs, under one setting for all methods.
 
     python -m studies.zoo_training --images DIR --places DIR --photographs DIR --out DIR
         --licence TEXT [--patches N] [--seed N] [RECIPE ...]
 
-`--images` are of different things, `--places` holds a folder of photographs of each place,
-`--photographs` some of these, no two of which show the same. What ships is from BSDS500, castle-P30
-and SceauxCastle, and from 0000, 0015 and 0021 of castle-P30 and 100_7105 of SceauxCastle. Sets are
-built in OUT/sets, in half an hour on two cores; a training in OUT/<recipe>-<seed> is gone on with
-where it was broken off.
+`--images` show different things. `--places` holds a folder of photographs for each place.
+`--photographs` are some of the photographs of places, no two of the same view. The shipped weights
+are from BSDS500 (images), castle-P30 and SceauxCastle (places), and from 0000, 0015 and 0021 of
+castle-P30 and 100_7105 of SceauxCastle (photographs). Sets are built in OUT/sets, in half an hour
+on two cores. An interrupted training in OUT/<recipe>-<seed> continues.
 
-All methods see as many patches with a gradient, in batches of as many, turned and flipped alike; a
-batch is of few images, but for L2-Net's, half of which goes through the points in order. All go
-down by Adam, at a rate that falls evenly to 0: the papers' rates are for a hundred times as many
-batches, and under them the order of methods would be that of their rates. This one was chosen with
-HardNet, whose matching mAP on held-out sequences after 120 batches was 44.3 at 0.003, 44.0 at
-0.005, 43.9 at 0.01 and 41.9 at 0.03; with the others it was not (what each likes best:
-results/studies/method-comparison.md). The network is L2-Net, each patch standardised, for mixed
-context, too; L2-Net+ and DOAP's transformer have what they need. What is left is what the papers
-differ in.
-To ship the weights of a training, see `studies.ship`.
+All methods see the same number of patches with a gradient, in batches of the same size, with the
+same turns and flips. A batch is of few images, except that half of L2-Net's batch goes through the
+points in order. All are trained by Adam, at a rate that falls linearly to 0. The papers' rates are
+for a hundred times as many batches; with them, the order of methods would be the order of their
+rates. The rate was chosen with HardNet alone, whose matching mAP on held-out sequences after 120
+batches was 44.3 at 0.003, 44.0 at 0.005, 43.9 at 0.01 and 41.9 at 0.03 (the best rate of each
+method: results/studies/method-comparison.md). The network is L2-Net on standardised patches, also for mixed
+context; L2-Net+ and DOAP's transformer have their own networks. The rest is the difference between
+the papers. `studies.ship` puts the weights of a training into the zoo.
 """
 
 import argparse
@@ -58,7 +57,7 @@ DROPOUT = 0.1  # of all networks that have it
 
 
 def sets(given: argparse.Namespace) -> list[Path]:
-    """Folders of the training data, built where they are not there yet."""
+    """Folders of the training data; a set that does not exist is built."""
     folder = given.out / "sets"
     makers: dict[str, Callable[[Path], object]] = {
         "homography": partial(homography, given.images, points=40, strengths=Strengths(turn=5.0)),
@@ -77,21 +76,21 @@ def sets(given: argparse.Namespace) -> list[Path]:
 def settings(
     recipe: Recipe, patches: int, seed: int, options: Mapping[str, object] = OPTIONS
 ) -> list[str]:
-    """What is set over a recipe; of the options those that its method has."""
-    takes = inspect.signature(find("method", recipe.method.name)).parameters
+    """Settings that replace those of a recipe; only options that its method has."""
+    takes = set(inspect.signature(find("method", recipe.method.name)).parameters)
     found = [*ALIKE, f"seed={seed}", f"epochs={EPOCHS}"]
     if recipe.network.name == "l2net-mean-deviation":
         found += ["network.name=l2net", f"network.dropout={DROPOUT}"]
     elif "dropout" in recipe.network.options:
         found += [f"network.dropout={DROPOUT}"]
     if recipe.method.options.get("class_size") is None:  # pairs of a point's own patches
-        takes = takes.keys() - {"class_size", "turn"}
+        takes -= {"class_size", "turn"}
     found += [f"method.{key}={json.dumps(one)}" for key, one in options.items() if key in takes]
     return [*found, f"steps_per_epoch={max(1, round(patches / BATCH / EPOCHS))}"]
 
 
 def main() -> None:
-    """Build what is missing, train what is not done."""
+    """Build missing sets, run the trainings that are not finished."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("recipes", nargs="*", default=RECIPES)
     for folder in ("images", "places", "photographs", "out"):

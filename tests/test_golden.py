@@ -8,6 +8,7 @@ import pytest
 
 from harness.distances import HAMMING
 
+RUN = "run python tests/support/golden_values.py"
 TOLERANCE = 1e-4  # of the largest number of a vector; processors round differently far below it
 FLIPPED = 0.002  # share of bits: a number near 0 may have another sign on another processor
 
@@ -24,10 +25,10 @@ def test_vectors_move_only_with_the_revision(name):
     if made is None:
         pytest.skip(f"the published weights of {name} are not here")
     file = golden.vectors_file(made)
-    assert file.is_file(), f"no {file}: run python tests/golden_values.py and commit what it writes"
+    assert file.is_file(), f"no {file}: {RUN} and commit what it writes"
     wanted, found = np.load(file), golden.vectors(made)
     assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
-    told = f"vectors of {name} moved: raise its revision, and run python tests/golden_values.py"
+    told = f"vectors of {name} moved: raise its revision, and {RUN}"
     if made.distance is HAMMING:
         assert np.unpackbits(found ^ wanted).mean() <= FLIPPED, told
     else:
@@ -38,8 +39,8 @@ def test_vectors_move_only_with_the_revision(name):
 def test_scores_move_only_with_the_version(name, options):
     protocol = golden.sample_protocol(name, options)
     file = golden.scores_file(protocol)
-    assert file.is_file(), f"no {file}: run python tests/golden_values.py and commit what it writes"
-    told = f"scores of {name} moved: raise its version, and run python tests/golden_values.py"
+    assert file.is_file(), f"no {file}: {RUN} and commit what it writes"
+    told = f"scores of {name} moved: raise its version, and {RUN}"
     assert golden.scores(protocol) == pytest.approx(json.loads(file.read_text()), rel=1e-6), told
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from harness.escape import csv_cell, markdown
 from harness.metrics import lower_is_better
+from harness.records import markdown_table
 from harness.records.comparable import must_be_comparable
 from harness.records.record import Record
 from harness.types import Quantity
@@ -185,15 +186,14 @@ def _table(board: Board, columns: list[str]) -> list[str]:
     common = "/".join(_common(columns)) if len(columns) > 1 else ""
     heads = [markdown(name.removeprefix(f"{common}/")) for name in columns]
     facts = ["model", *(["options"] if _has_options(board) else []), "dim"]
-    lines = [f"| {' | '.join([*facts, *heads])} |"]
-    lines += ["|---" * len(facts) + "|---:" * len(columns) + "|"]
+    rows = []
     for row in board.rows:
         warned = WARNED if any(record.warnings for record in row) else ""
         name = f"{markdown(row[0].model.name)} {mark(row)}{warned}".strip()
         options = [markdown(row[0].protocol.options_text)] if _has_options(board) else []
-        cells = [name, *options, row[0].model.size, *(_cell(row, column) for column in columns)]
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
+        cells = [_cell(row, column) for column in columns]
+        rows.append([name, *options, row[0].model.size, *cells])
+    return [*markdown_table.lines([*facts, *heads], rows, "l" * len(facts) + "r")]
 
 
 def _has_options(board: Board) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from harness.escape import csv_cell, markdown
 from harness.metrics import lower_is_better
+from harness.records import markdown_table
 from harness.records.comparable import must_agree
 from harness.records.leaderboard import (
     MISSING,
@@ -172,12 +173,11 @@ def table_lines(table: Table) -> Iterator[str]:
 
 
 def _lines(title: str, heads: Sequence[str], rows: Sequence[Row]) -> Iterator[str]:
-    yield f"| {title} | dim | {' | '.join(map(markdown, heads))} | {MEAN} |"
-    yield "|---" * 2 + "|---:" * (len(heads) + 1) + "|"
-    for row in rows:
-        cells = " | ".join(map(_text, (*row.cells, row.mean)))
-        name = f"{markdown(row.name)} {row.mark}".strip()
-        yield f"| {name} | {row.dim} | {cells} |"
+    cells = (
+        [f"{markdown(row.name)} {row.mark}".strip(), row.dim, *map(_text, (*row.cells, row.mean))]
+        for row in rows
+    )
+    yield from markdown_table.lines([title, "dim", *map(markdown, heads), MEAN], cells, "llr")
 
 
 def _text(cell: Cell | None) -> str:

@@ -2,11 +2,13 @@
 
 import time
 import warnings
+from dataclasses import replace
 
 import pytest
 
 from harness.errors import InputError
 from studies import foreign_files, mutated_inputs
+from studies.foreign_files.reader import Reader
 
 
 def make(folder):
@@ -64,7 +66,7 @@ def test_no_reader_is_surprised_by_damaged_files(tmp_path):
 
 
 def test_each_way_to_be_unclean_is_seen_and_ends_no_other_trial(tmp_path):
-    jobs = [(foreign_files.Reader(name, make, fails), 1) for name in FAULTS]
+    jobs = [(Reader(name, make, fails), 1) for name in FAULTS]
     found = {one.reader: one for one in mutated_inputs.trials(jobs, tmp_path, seconds=2)}
     assert list(found) == list(FAULTS)
     assert found.pop("clean").outcome == mutated_inputs.REFUSED
@@ -74,7 +76,8 @@ def test_each_way_to_be_unclean_is_seen_and_ends_no_other_trial(tmp_path):
 
 
 def test_a_set_that_is_not_read_as_it_was_made_is_an_error_of_the_script(tmp_path):
-    job = (foreign_files.Reader("vectors", make, foreign_files.read_vectors), 0)
+    vectors = next(one for one in foreign_files.READERS if one.name == "vectors")
+    job = (replace(vectors, make=make), 0)
     with pytest.raises(RuntimeError, match="vectors does not read its valid set"):
         list(mutated_inputs.trials([job], tmp_path))
 

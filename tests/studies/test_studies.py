@@ -49,13 +49,13 @@ def test_what_another_seed_would_rarely_be_is_marked(degrees, t):
     changed = {"less": -far + 0.01, "more": far + 0.01, "far": 30 * far}
     found = {**seeds, **{f"a, {one}": 10 + by for one, by in changed.items()}, "d, odd": 0.0}
     rows = training_data.table({k: {"map": v} for k, v in found.items()})
-    assert [one for one in rows if "*" in one] == [
-        f"| a, more | *{found['a, more']:.1f}* |",  # of three that are tried
-        f"| a, far | **{found['a, far']:.1f}** |",
+    assert [one for one in rows if "*" in one[1]] == [
+        ["a, more", f"*{found['a, more']:.1f}*"],  # of three that are tried
+        ["a, far", f"**{found['a, far']:.1f}**"],
     ]
-    assert rows[-1] == "| deviation over seeds | 1.4 |"
+    assert rows[-1] == ["deviation over seeds", "1.4"]
     alone = training_data.table({"a": {"map": 1.0}, "a, less": {"map": 0.0}})
-    assert alone == ["| a | 1.0 |", "| a, less | 0.0 |"]
+    assert alone == [["a", "1.0"], ["a, less", "0.0"]]
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_what_another_seed_would_rarely_be_is_marked(degrees, t):
 def test_answers_go_by_the_interval_and_the_measure(measure, gain, said):
     b = np.array([50.0, 51.0, 53.0])
     a = b + gain + np.array([-0.01, 0.0, 0.01])
-    cells = method_comparison.answer("new", "old", measure, a, b).split(" | ")
-    assert cells[-1].removesuffix(" |") == said
+    cells = method_comparison.answer("new", "old", measure, a, b)
+    assert cells[-1] == said
     assert float(cells[2]) == pytest.approx(gain, abs=0.005)
 
 

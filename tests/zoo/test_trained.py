@@ -1,7 +1,6 @@
 """Networks that were trained here: weights, cards, and the descriptors made of them."""
 
 import json
-import runpy
 import shutil
 from pathlib import Path
 
@@ -30,7 +29,7 @@ from protocols.hpatches import variant
 from protocols.oxford import protocol as evaluation
 from protocols.phototour import snn, verification
 from protocols.romepatches import protocol as retrieval
-from studies import ship
+from studies import ship, zoo_tables
 from zoo import card as cards
 from zoo import shipped as shipped_models
 from zoo import trained
@@ -243,45 +242,39 @@ def test_records_are_of_protocols_as_they_are_but_for_those_that_wait(records):
 
 
 def test_the_table_of_the_zoo_is_that_of_the_records(records):
-    tables = runpy.run_path(str(ROOT / "studies" / "zoo_tables.py"))
-    assert (RECORDS / "studies/zoo.md").read_text("utf-8") == tables["text"](records)
+    assert (RECORDS / "studies/zoo.md").read_text("utf-8") == zoo_tables.text(records)
 
 
 def test_oxford_stands_in_the_table_below_its_sequences(records):
-    tables = runpy.run_path(str(ROOT / "studies" / "zoo_tables.py"))
-    known = tables["board"](records, "oxford", "oxford", "3000")
-    text = "\n".join(tables["oxford"]("regions", known))
+    known = zoo_tables.board(records, "oxford", "oxford", "3000")
+    text = "\n".join(zoo_tables.oxford("regions", known))
     head, _, first = (line.split(" | ") for line in text[text.index("| |") :].splitlines()[:3])
     assert first[0] == "| rootsift"
     assert first[head.index("wall |")] == f"{100 * known['rootsift'].scores['wall/map']:.1f} |"
-    with pytest.raises(ValueError, match="zip"):
-        list(tables["table"](["one"], iter([["name", "1", "2"]])))
 
 
 @pytest.mark.parametrize("where", ["hpatches-mini", "Oxford, our regions"])
 def test_a_difference_is_of_pairs_of_sequences(records, where):
-    tables = runpy.run_path(str(ROOT / "studies" / "zoo_tables.py"))
-    known = tables["board"](records, *tables["WHOLE"][where])
-    a, b = ([*tables["scene_maps"](known[one]).values()] for one in ("adasample", "hardnet"))
+    known = zoo_tables.board(records, *zoo_tables.WHOLE[where])
+    a, b = ([*zoo_tables.scene_maps(known[one]).values()] for one in ("adasample", "hardnet"))
     test = stats.ttest_rel(a, b)
     low, high = 100 * np.array(test.confidence_interval())
     wanted = f"{100 * np.mean(np.subtract(a, b)):+.1f} [{low:+.1f}, {high:+.1f}]"
-    assert test.pvalue < 0.05 and tables["difference"](known, "hardnet") == f"**{wanted}**"
+    assert test.pvalue < 0.05 and zoo_tables.difference(known, "hardnet") == f"**{wanted}**"
     turned = {"adasample": known["hardnet"], "hardnet": known["adasample"]}
-    assert tables["difference"](turned, "hardnet").startswith("*-")
+    assert zoo_tables.difference(turned, "hardnet").startswith("*-")
     same = {"adasample": known["hardnet"], "hardnet": known["hardnet"]}
-    assert tables["difference"](same, "hardnet") == "+0.0 [+0.0, +0.0]"
-    assert tables["difference"](known, "none") == "—"
+    assert zoo_tables.difference(same, "hardnet") == "+0.0 [+0.0, +0.0]"
+    assert zoo_tables.difference(known, "none") == "—"
     scores = {**known["hardnet"].scores, known["hardnet"].protocol.headline: 0.1}
     with pytest.raises(ValueError, match="hardnet is not the mean"):
-        tables["scene_maps"](known["hardnet"].model_copy(update={"scores": scores}))
+        zoo_tables.scene_maps(known["hardnet"].model_copy(update={"scores": scores}))
 
 
 def test_structure_from_motion_is_shown_by_the_ratio_of_matching(records):
-    tables = runpy.run_path(str(ROOT / "studies" / "zoo_tables.py"))
     usual = [one for one in records if "ratio" not in one.protocol.options]
-    assert list(tables["by_ratio"](usual)) == []
-    known = tables["board"](usual, "eth", *tables["ETH"])
+    assert list(zoo_tables.by_ratio(usual)) == []
+    known = zoo_tables.board(usual, "eth", *zoo_tables.ETH)
 
     def at(ratio, **data):
         one = known["rootsift"]
@@ -289,8 +282,8 @@ def test_structure_from_motion_is_shown_by_the_ratio_of_matching(records):
         moved = one.data.model_copy(update=data)
         return one.model_copy(update={"protocol": protocol, "data": moved})
 
-    assert list(tables["by_ratio"]([*usual, at("0.9", name="eth-sample")])) == []
-    lines = list(tables["by_ratio"]([*usual, at("0.9"), at("0.7")]))
+    assert list(zoo_tables.by_ratio([*usual, at("0.9", name="eth-sample")])) == []
+    lines = list(zoo_tables.by_ratio([*usual, at("0.9"), at("0.7")]))
     rows = [line.split(" | ")[:2] for line in lines if line.startswith("| rootsift")]
     assert [ratio for _, ratio in rows] == ["0.7", "0.8", "0.9"]
     assert not any(line.startswith("| brief") for line in lines)  # of one ratio
@@ -304,9 +297,8 @@ def test_leaderboards_of_the_repository_are_those_of_its_records(tmp_path):
         assert file.read_bytes() == (RECORDS / file.relative_to(again)).read_bytes(), file
 
 
-def test_the_readme_says_what_records_say(records):
-    tables = runpy.run_path(str(ROOT / "studies" / "zoo_tables.py"))
-    assert tables["short"](records) in (RECORDS.parent / "README.md").read_text("utf-8")
+def test_the_page_of_models_says_what_records_say(records):
+    assert zoo_tables.short(records) in (ROOT / "docs" / "models.md").read_text("utf-8")
 
 
 def test_weights_come_in_with_their_card_and_scores(shipped, network, tmp_path, records):

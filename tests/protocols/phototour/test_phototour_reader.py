@@ -222,10 +222,11 @@ def test_a_bad_bitmap_is_refused(tmp_path, data, message):
 # ---- files that don't fit each other
 
 
-def test_a_missing_last_tile_is_named(tmp_path):
+@pytest.mark.parametrize("tile", ["patches0001.bmp", "patches0002.bmp"], ids=["inner", "last"])
+def test_a_missing_tile_is_named(tmp_path, tile):
     made_scene(tmp_path / "scene", 600)
-    (tmp_path / "scene" / "patches0002.bmp").unlink()
-    told = r"lacks 1 of 3 tiles of 256 patches \(patches0002.bmp\), and .*info.txt has 600 lines"
+    (tmp_path / "scene" / tile).unlink()
+    told = rf"lacks 1 of 3 tiles of 256 patches \({tile}\), and .*info.txt has 600 lines"
     with pytest.raises(FileNotFoundError, match=told):
         read_scene(tmp_path / "scene")
 
@@ -235,14 +236,6 @@ def test_more_tiles_than_lines_gives_both_counts(tmp_path):
     file = tmp_path / "scene" / "info.txt"
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:512]))
     with pytest.raises(ValueError, match=r"3 tiles, and .*info.txt has 512 lines, which 2 tiles"):
-        read_scene(tmp_path / "scene")
-
-
-def test_a_missing_tile_is_named(tmp_path):
-    made_scene(tmp_path / "scene", 600)
-    (tmp_path / "scene" / "patches0001.bmp").unlink()
-    told = r"lacks 1 of 3 tiles of 256 patches \(patches0001.bmp\), and .*info.txt has 600 lines"
-    with pytest.raises(FileNotFoundError, match=told):
         read_scene(tmp_path / "scene")
 
 

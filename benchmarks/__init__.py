@@ -1,0 +1,1 @@
+"""Scripts that measure speed and memory, beside the tools that people use today."""
