@@ -88,9 +88,11 @@ def bar(*, silent: bool = False) -> Bar:
 
 
 @contextmanager
-def shown(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+def shown(
+    what: str, total: int | None = None, *, silent: bool = False
+) -> Iterator[Callable[[int], None]]:
     """Show one piece of work while the block runs; call what it yields with the steps just done."""
-    with bar() as made:
+    with bar(silent=silent) as made:
         task = made.add_task(visible(what), total=total)
         yield lambda done: made.advance(task, done)
 

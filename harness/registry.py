@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from harness import extras
 from harness.errors import FAILURES, ImportFailedError, UnknownNameError
 
 KINDS = (
@@ -17,6 +18,7 @@ KINDS = (
     "data_names",
     "training",
     "trainers",
+    "catalogues",
 )
 
 
@@ -36,11 +38,15 @@ def load(kind: str, name: str) -> Any:
 
     Raises:
         UnknownNameError: if nothing of this name is installed; says the nearest name.
-        ImportFailedError: if its package is broken; says which package.
+        ImportFailedError: if its package is broken, says which package; or if it needs a package
+            that is not installed, says which.
     """
     entry = _entry(kind, name)
     try:
-        return entry.load()
+        with extras.needed(f"{_singular(kind)} {name!r}"):
+            return entry.load()
+    except extras.ExtraMissingError:
+        raise
     except FAILURES as error:  # the others must go on working
         raise ImportFailedError(
             f"{_singular(kind)} {name!r} of {source(kind, name)} ({entry.value}) can't be"

@@ -26,7 +26,7 @@ import numpy as np
 from scipy import stats
 
 from harness.escape import markdown
-from harness.evaluate import evaluate
+from harness.evaluation import evaluate
 from harness.types import Descriptor, Protocol
 from protocols.oxford.reader import SIX
 from studies.short_training import trained_or_resumed

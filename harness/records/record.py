@@ -24,7 +24,7 @@ from harness.files import atomic, folders
 from harness.types import Protocol, Quantity, Scores
 
 if TYPE_CHECKING:
-    from harness.evaluate import Model
+    from harness.evaluation import Model
 
 PUBLISHED = "published"  # below the results: what papers say, in forms of its own
 
@@ -105,7 +105,7 @@ class Environment(_Part):
     libraries: dict[str, str]
     provider: str
     machine: str
-    # sha256 of the model's vectors of some made-up patches, as `evaluate.fingerprint` has it. It
+    # sha256 of the model's vectors of some made-up patches, as `evaluation.fingerprint` has it. It
     # differs between processors that round differently.
     fingerprint: str = Field(pattern="^([0-9a-f]{64})?$")
 
@@ -197,7 +197,7 @@ def record(
         model: what was judged.
         protocol: by what.
         scores: what came of it.
-        fingerprint: of the model's vectors, as `evaluate.fingerprint` has it.
+        fingerprint: of the model's vectors, as `evaluation.fingerprint` has it.
         kept_from: cells that are not scored, as `refused` has them.
         names: of data, as installed protocols know them.
     """

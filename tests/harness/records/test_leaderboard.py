@@ -6,7 +6,7 @@ import pytest
 from toy import toy_dataset, toy_descriptor, toy_protocol
 
 from harness import Quantity
-from harness.evaluate import evaluate
+from harness.evaluation import evaluate
 from harness.records import cross_scene, leaderboard
 from harness.records import record as results
 from harness.records.leaderboard import MISSING

@@ -7,10 +7,10 @@ import pytest
 from phototour_files import made_scene
 from toy import toy_dataset, toy_descriptor
 
-from harness import Protocol, Scores, registry
-from harness.commands import session
+import harness
+from harness import Protocol, Scores, loading, plugins, registry
 from harness.data import weights
-from harness.evaluate import evaluate
+from harness.evaluation import evaluate
 from harness.records import cross_scene, leaderboard
 from harness.records import record as results
 from harness.records.leaderboard import MISSING
@@ -160,18 +160,18 @@ def test_the_patches_of_a_refused_scene_are_not_described(tmp_path, task):
 def test_a_family_stands_for_its_models(monkeypatch):
     known = ["net.lib", "net.nd", "network.lib", "net", "other.a.x", "other.a.y"]
     monkeypatch.setattr(registry, "names", lambda kind: sorted(known))
-    assert session.model_names("net") == ["net"]
-    assert session.model_names("network") == ["network.lib"]
-    assert session.model_names("other") == session.model_names("other.a")
-    assert session.model_names("unknown") == ["unknown"]
+    assert loading.model_names("net") == ["net"]
+    assert loading.model_names("network") == ["network.lib"]
+    assert loading.model_names("other") == loading.model_names("other.a")
+    assert loading.model_names("unknown") == ["unknown"]
     known.remove("net")
-    assert session.model_names("net") == ["net.lib", "net.nd"]
-    assert session.model_names("net.lib") == ["net.lib"]
+    assert loading.model_names("net") == ["net.lib", "net.nd"]
+    assert loading.model_names("net.lib") == ["net.lib"]
 
 
 @pytest.fixture
 def models(monkeypatch):
-    """Models that the session finds by name, trained on the scene that they are called after."""
+    """Models that are found by name, trained on the scene that they are called after."""
 
     def one(spec, device):
         scene = spec.partition(".")[2]
@@ -181,11 +181,11 @@ def models(monkeypatch):
     monkeypatch.setattr(
         registry, "names", lambda kind: ["net.liberty", "net.notredame", "phototour"]
     )
-    monkeypatch.setattr(session.plugins, "model", one)
+    monkeypatch.setattr(plugins, "model", one)
 
 
 def evaluated(data, folder, *specs):
-    session.evaluate(specs, "phototour", {"data": data}, folder, "cpu", 512, as_json=False)
+    harness.evaluate(specs, "phototour", data=data, results=folder)
     return {record.model.name: record for record in results.load(folder)}
 
 
@@ -214,7 +214,7 @@ def test_models_without_any_cell_are_an_error(tmp_path, models):
 def test_a_model_of_a_family_whose_weights_are_not_here_is_passed_over(
     tmp_path, monkeypatch, models, caplog
 ):
-    made = session.plugins.model
+    made = plugins.model
 
     def one(spec, device):
         if spec == "net.liberty":
@@ -224,7 +224,7 @@ def test_a_model_of_a_family_whose_weights_are_not_here_is_passed_over(
                 raise RuntimeError(f"net.liberty can't be made: {error}") from error
         return made(spec, device)
 
-    monkeypatch.setattr(session.plugins, "model", one)
+    monkeypatch.setattr(plugins, "model", one)
     for scene in ("liberty", "notredame"):
         made_scene(tmp_path / "data" / scene)
     found = evaluated(tmp_path / "data", tmp_path / "results", "net")
@@ -238,18 +238,18 @@ def test_a_family_of_which_nothing_is_here_is_an_error(monkeypatch, models):
     def none(spec, device):
         raise weights.NotHere(f"{spec} is not here")
 
-    monkeypatch.setattr(session.plugins, "model", none)
+    monkeypatch.setattr(plugins, "model", none)
     with pytest.raises(weights.NotHere, match=r"net\.notredame"):
-        session._loaded(["net"], "cpu")
+        loading.load_models(["net"])
 
 
 def test_another_failure_of_a_family_is_an_error(monkeypatch, models):
     def broken(spec, device):
         raise RuntimeError(f"{spec} is broken")
 
-    monkeypatch.setattr(session.plugins, "model", broken)
+    monkeypatch.setattr(plugins, "model", broken)
     with pytest.raises(RuntimeError, match=r"net\.liberty is broken"):
-        session._loaded(["net"], "cpu")
+        loading.load_models(["net"])
 
 
 # ---- the table
@@ -404,7 +404,7 @@ def test_tables_of_good_boards_are_written_where_another_is_faulty(tmp_path):
     other = changed(measured("odd", protocol=bad), "data", sha256="0" * 64)
     results.save(tmp_path, other)
     with pytest.raises(ValueError, match=r"/field/bad/all: .* can't share a table on bad") as fault:
-        session.make_leaderboards(tmp_path)
+        write(tmp_path)
     assert str(fault.value).count("can't share") == 1
     names = {"leaderboard.csv", "leaderboard.md", "cross_scene.csv", "cross_scene.md"}
     for folder in (before, tmp_path / "field/toy-data/all"):
