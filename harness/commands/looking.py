@@ -49,14 +49,15 @@ def describe(
     given = options(settings=setting, data=data, split=split, allow_partial=allow_partial or None)
     with atomic.placing(out) as unfinished:  # it appears whole
         described = _one_model("vectors of one model are written at a time", model, device)
-        dataset = loading.load_protocols(protocol, given, silent=False)[0].dataset
+        first = loading.protocol_names(protocol)[0]  # a family has one data set
+        (opened,) = loading.load_protocols(first, given, silent=False)
         with (
             errors.naming(f"{described.name} on {protocol}"),
-            progress.shown(f"{described.name}: patches described", len(dataset)) as advance,
+            progress.shown(f"{described.name}: patches described", len(opened.dataset)) as advance,
         ):
             export_vectors(
                 described,
-                dataset,
+                opened.dataset,
                 unfinished,
                 cache=cache.kept("vectors"),
                 batch_size=batch_size or BATCH,

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import typer
 
-from harness import stopping
+from harness import extras, stopping
 from harness.commands import (
     data,
     evaluating,
@@ -98,7 +98,7 @@ def main() -> None:
                 raise
             if not is_of_the_user:
                 _end_faulty(error)
-            print(f"harness: {visible(_message(error))}", file=sys.stderr)
+            print(f"harness: {visible(_message(error) + _hint(error))}", file=sys.stderr)
             sys.exit(2)
         except SystemExit as stop:
             if stop.code == INTERRUPTED:
@@ -135,6 +135,15 @@ def _tracker() -> str:
         if name.casefold() == "issues":
             return f"at {url}"
     return "in the project's issue tracker"
+
+
+def _hint(error: BaseException) -> str:
+    """How to install the extra whose absence caused an error, unless its message says so."""
+    cause = error.__cause__
+    package = extras.missing(cause) if cause else None
+    if package is None or extras.remedy(package) in str(error):
+        return ""
+    return f"; {extras.remedy(package)}"
 
 
 def _message(error: BaseException) -> str:

@@ -538,3 +538,24 @@ def test_running_out_of_memory_says_at_what_how_much_and_what_to_do(run, tmp_pat
     few = ("--batch-size", 9)
     status, _, err = evaluate(run, data, tmp_path, *few, model=model, protocol=task)
     assert status == 0, err
+
+
+# ---- faults of the harness
+
+
+def test_a_fault_of_the_harness_shows_its_traceback_and_where_to_report_it(run, monkeypatch):
+    def fault():
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("harness.catalogue.protocols", fault)
+    status, out, err = run("protocols")
+    assert (status, out) == (1, "")
+    assert "Traceback (most recent call last)" in err
+    assert "ZeroDivisionError: division by zero" in err
+    assert err.splitlines()[-1].startswith("harness: this is a fault of the harness, not yours")
+    assert "issue tracker" in err.splitlines()[-1]
+
+
+def test_the_user_is_not_asked_to_report_an_error_of_his_own(run):
+    _, _, err = run("eval", "--model", "rootsitf", "--protocol", "hpatches")
+    assert "fault of the harness" not in err

@@ -189,13 +189,15 @@ def evaluated(data, folder, *specs):
     return {record.model.name: record for record in results.load(folder)}
 
 
-def test_a_family_fills_the_cells_that_exist(tmp_path, models, capsys):
+def test_a_family_fills_the_cells_that_exist(tmp_path, models, run):
     for scene in ("liberty", "notredame"):
         made_scene(tmp_path / "data" / scene)
-    found = evaluated(tmp_path / "data", tmp_path / "results", "net")
+    given = ("--data", tmp_path / "data", "--results", tmp_path / "results")
+    _, out, _ = run("eval", "--model", "net", "--protocol", "phototour", *given)
+    found = {record.model.name: record for record in results.load(tmp_path / "results")}
     assert set(found) == {"net.liberty", "net.notredame"}
     assert "liberty/fpr95" not in found["net.liberty"].scores
-    assert "train → test" in capsys.readouterr().out
+    assert "train → test" in out
 
 
 def test_a_model_without_a_cell_does_not_stop_its_family(tmp_path, models, caplog):
