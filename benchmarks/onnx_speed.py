@@ -18,10 +18,10 @@ import onnxruntime
 import torch
 
 from harness import plugins, registry
-from harness.commands.export import some_patches
 from harness.escape import markdown
 from harness.onnx import check as onnx_check
 from harness.onnx import export as onnx_export
+from harness.onnx.samples import some_patches
 from harness.records import markdown_table
 from harness.types import Descriptor, Patches
 

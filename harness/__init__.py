@@ -1,21 +1,64 @@
-"""The evaluation harness: patches in, scores out. Knows no descriptor and no protocol by name."""
+"""The evaluation harness: patches in, scores out. Knows no descriptor and no protocol by name.
+
+    import harness
+
+    records = harness.evaluate(["rootsift", "mine.py:describe"], "hpatches", data=FOLDER)
+    print(harness.leaderboard(records))
+
+`__all__` is the public API. Each name is imported when it is first used, so that `import harness`
+and the command line start without NumPy.
+"""
 
 import os
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from harness.api import evaluate, export_onnx, leaderboard, read_records
+    from harness.errors import HarnessError
+    from harness.loading import load_model, load_protocol
+    from harness.records.record import Record
     from harness.types import Block, Dataset, Descriptions, Descriptor, Protocol, Quantity, Scores
 
 # ONNX Runtime reports to its maker unless this is set before its import, which may be a plug-in's.
 if not os.environ.get("ORT_DISABLE_TELEMETRY"):  # 0 stays 0
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
-__all__ = ["Block", "Dataset", "Descriptions", "Descriptor", "Protocol", "Quantity", "Scores"]
+__all__ = [
+    "Block",
+    "Dataset",
+    "Descriptions",
+    "Descriptor",
+    "HarnessError",
+    "Protocol",
+    "Quantity",
+    "Record",
+    "Scores",
+    "evaluate",
+    "export_onnx",
+    "leaderboard",
+    "load_model",
+    "load_protocol",
+    "read_records",
+]
+
+_HOMES = {
+    "HarnessError": "harness.errors",
+    "Record": "harness.records.record",
+    "evaluate": "harness.api",
+    "export_onnx": "harness.api",
+    "leaderboard": "harness.api",
+    "load_model": "harness.loading",
+    "load_protocol": "harness.loading",
+    "read_records": "harness.api",
+}  # of the names that are not in `harness.types`
 
 
-def __getattr__(name: str) -> object:  # so that the command line starts without NumPy
+def __getattr__(name: str) -> object:
     if name in __all__:
-        from harness import types
-
-        return getattr(types, name)
+        return getattr(import_module(_HOMES.get(name, "harness.types")), name)
     raise AttributeError(f"module 'harness' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *globals()]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from harness import registry, vector_folder
+from harness import extras, registry, vector_folder
 from harness.code import code_sha256, source_sha256
 from harness.data.weights import NotHere
 from harness.distances import HAMMING, L2
@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 
 DEVICES = ("auto", "cpu", "cuda")
 FORMS = "an installed name, file.py:name, a .onnx file or a folder of CSV files"
+_ALONE = "it is read alone: what it imports must be installed"
 
 
 def model(spec: str, *, device: str = "cpu") -> Descriptor | VectorFolder:
@@ -60,9 +61,11 @@ def model(spec: str, *, device: str = "cpu") -> Descriptor | VectorFolder:
 
 
 def cuda_works() -> bool:
-    """Whether PyTorch can compute on a CUDA device here; tries a small computation."""
-    import torch
-
+    """Whether PyTorch is installed and can compute on a CUDA device; tries a small computation."""
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return False
     try:
         return torch.cuda.is_available() and bool(torch.ones(1, device="cuda").sum() == 1)
     except RuntimeError:  # the driver is too old, or the GPU is too new for this PyTorch
@@ -76,7 +79,8 @@ def _named(spec: str, device: str) -> Descriptor | VectorFolder:
         return _in_file(Path(in_file[1]), in_file[2], device)
     path = Path(spec)
     if path.suffix == ".onnx":
-        return onnx_file.open_model(path, device=device)
+        with extras.needed(spec):
+            return onnx_file.open_model(path, device=device)
     if path.suffix == ".py":
         raise UnknownNameError(f"{spec} names a file, but no object in it: {spec}:<name> is wanted")
     if spec and path.is_dir():
@@ -110,7 +114,10 @@ def _made(maker: Callable[..., Any], device: str, origin: str) -> Descriptor:
                 log.warning("%s; it computes on the CPU instead", error)
         options["device"] = "cpu" if device == "auto" else device
     try:
-        made = maker(**options)
+        with extras.needed(origin):
+            made = maker(**options)
+    except extras.ExtraMissingError:
+        raise
     except FAILURES as error:
         raise ComputeError(f"{origin} can't be made: {type(error).__name__}: {error}") from error
     if not isinstance(made, Descriptor):
@@ -153,9 +160,10 @@ def _executed(file: Path, source: bytes) -> ModuleType:
         exec(compile(source, str(file), "exec"), module.__dict__)
     except FAILURES as error:
         del sys.modules[module.__name__]
+        package = extras.missing(error)
+        hint = extras.remedy(package) if package else _ALONE
         raise ImportFailedError(
-            f"{file} can't be imported: {type(error).__name__}: {error}"
-            " (the file is read alone: modules that it imports must be installed)"
+            f"{file} can't be imported: {type(error).__name__}: {error} ({hint})"
         ) from error
     return module
 

@@ -88,9 +88,11 @@ def bar(*, silent: bool = False) -> Bar:
 
 
 @contextmanager
-def shown(title: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+def shown(
+    title: str, total: int | None = None, *, silent: bool = False
+) -> Iterator[Callable[[int], None]]:
     """Show the progress of one task during the block; yields a function that adds steps."""
-    with bar() as made:
+    with bar(silent=silent) as made:
         task = made.add_task(visible(title), total=total)
         yield lambda done: made.advance(task, done)
 

@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from harness import extras
 from harness.errors import FAILURES, ImportFailedError, UnknownNameError
 
 KINDS = (
@@ -18,6 +19,7 @@ KINDS = (
     "data_names",
     "training",
     "trainers",
+    "catalogues",
 )
 
 
@@ -37,11 +39,15 @@ def load(kind: str, name: str) -> Any:
 
     Raises:
         UnknownNameError: if no such name is installed; gives the nearest name.
-        ImportFailedError: if its module can't be imported; names the package.
+        ImportFailedError: if its module can't be imported; names the package. Also if it needs a
+            package that is not installed; names that package and the extra that installs it.
     """
     entry = _entry(kind, name)
     try:
-        return entry.load()
+        with extras.needed(f"{_singular(kind)} {name!r}"):
+            return entry.load()
+    except extras.ExtraMissingError:
+        raise
     except FAILURES as error:  # one broken package must not stop the others
         raise ImportFailedError(
             f"{_singular(kind)} {name!r} of {source(kind, name)} ({entry.value}) can't be"

@@ -27,7 +27,7 @@ import numpy as np
 from scipy import stats
 
 from harness.escape import markdown
-from harness.evaluate import evaluate
+from harness.evaluation import evaluate
 from harness.files import atomic
 from harness.records import markdown_table
 from harness.types import Descriptor, Protocol

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.commands.session import make_protocols, protocol_names
 from harness.data import training_sets
 from harness.escape import markdown
-from harness.evaluate import evaluate
+from harness.evaluation import evaluate
 from harness.files import atomic
+from harness.loading import load_protocols
 from harness.onnx import file as onnx_file
 from harness.records import markdown_table
 from harness.types import Dataset, Descriptor
@@ -96,7 +96,7 @@ def baseline(dataset: Dataset, recipe: Recipe) -> float:
 
 def maps(model: Descriptor, mini: Path) -> Mapping[str, float]:
     """The three headline scores on a set in HPatches' form."""
-    protocols = make_protocols(protocol_names("hpatches"), {"data": mini})
+    protocols = load_protocols("hpatches", {"data": mini})
     scores = {k: v for record in evaluate(model, protocols) for k, v in record.scores.items()}
     return {name: scores[name] for name in TASKS}
 

@@ -35,10 +35,10 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from harness.commands.session import make_protocols, protocol_names
 from harness.escape import markdown
-from harness.evaluate import evaluate
+from harness.evaluation import evaluate
 from harness.files import atomic
+from harness.loading import load_protocols
 from harness.onnx import file as onnx_file
 from harness.records import markdown_table
 from harness.types import Descriptor, Protocol
@@ -160,7 +160,7 @@ def tests(given: argparse.Namespace) -> list[Protocol]:
         ("oxford", {"data": given.oxford, "frames": given.frames, **few}),
         ("hpatches/matching", {"data": given.mini}),
     ]
-    found = [make_protocols(protocol_names(name), options)[0] for name, options in asked]
+    found = [load_protocols(name, options)[0] for name, options in asked]
     if len(set(names(found))) < len(names(found)):
         raise ValueError(f"two tests have one name: {', '.join(names(found))}; rename a folder")
     return found

@@ -16,8 +16,8 @@ for a hundred times as many batches; with them, the order of methods would be th
 rates. The rate was chosen with HardNet alone, whose matching mAP on held-out sequences after 120
 batches was 44.3 at 0.003, 44.0 at 0.005, 43.9 at 0.01 and 41.9 at 0.03 (the best rate of each
 method: results/studies/method-comparison.md). The network is L2-Net on standardised patches, also
-for mixed context; L2-Net+ and DOAP's transformer have their own networks. The rest is the difference
-between the papers. `studies.ship` puts the weights of a training into the zoo.
+for mixed context; L2-Net+ and DOAP's transformer have their own networks. The rest is the
+difference between the papers. `studies.ship` puts the weights of a training into the zoo.
 """
 
 import argparse

@@ -16,6 +16,7 @@ from harness.data import weights
 from harness.data.weights import Weights
 from harness.distances import L2
 from harness.types import Descriptor
+from zoo.published import HARDTFEAT as WEIGHTS
 from zoo.tfeat import describe, resize
 
 UNUSED = ("SIFT.gx.0.weight", "SIFT.gy.0.weight", "SIFT.pk.0.weight")  # of a SIFT kept beside it
@@ -48,21 +49,6 @@ class HardTFeat(nn.Module):
         # The authors add 1e-8: float32 rounds it away, and an exporter takes it for 0, so a vector
         # of zeros would become NaN. A clamp stays, and gives the same vectors.
         return x / (x * x).sum(dim=1, keepdim=True).clamp(min=1e-8).sqrt()
-
-
-WEIGHTS = {
-    "hardtfeat": Weights(
-        name="hardtfeat",
-        file="HardTFeat.pth",
-        sha256="cd935728293309b666c20525696c8d323be5ffdac07b3340f4c1c1314e0b6542",
-        size=2401008,
-        urls=("https://github.com/ducha-aiki/affnet/raw/da7cf51/pretrained/HardTFeat.pth",),
-        licence="MIT",
-        # Which scenes it saw is not stated, so none of PhotoTour's is counted as unseen.
-        trained_on=frozenset(f"phototour/{s}" for s in ("liberty", "notredame", "yosemite")),
-        published_in="ducha-aiki/affnet@da7cf51",
-    )
-}
 
 
 def _network(row: Weights) -> HardTFeat:

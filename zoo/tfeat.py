@@ -18,6 +18,7 @@ from harness.data import weights
 from harness.data.weights import Weights
 from harness.distances import L2
 from harness.types import Descriptor, Patches
+from zoo.published import TFEAT as WEIGHTS
 
 SIDE = 32
 TOGETHER = 64  # patches in one pass; more take as long for each
@@ -84,36 +85,6 @@ def describe(network: nn.Module, patches: Patches, device: str) -> Float32[np.nd
         with torch.inference_mode(), cudnn.flags(enabled=True, allow_tf32=False):
             part[:] = network(torch.from_numpy(batch).to(device))[: len(part)].cpu().numpy()
     return rows
-
-
-MIRRORS = (
-    "https://github.com/vbalnt/tfeat/raw/master/pretrained-models",
-    "https://raw.githubusercontent.com/vbalnt/tfeat/9434ffa/pretrained-models",
-)
-
-
-def _row(scene: str, sha256: str) -> Weights:
-    return Weights(
-        name=f"tfeat.{scene}",
-        file=f"tfeat-{scene}.params",
-        sha256=sha256,
-        size=2400533,
-        urls=tuple(f"{mirror}/tfeat-{scene}.params" for mirror in MIRRORS),
-        licence="MIT",
-        trained_on=frozenset({f"phototour/{scene}"}),
-        published_in="vbalnt/tfeat@9434ffa:pretrained-models",
-    )
-
-
-WEIGHTS = {
-    "liberty": _row("liberty", "1f2e9516b03c45876161da006ce8047e0a66ef08cc91d3fbf96a75f1a80f445a"),
-    "notredame": _row(
-        "notredame", "71b9fe3e2a5ec4b90eb5c92c9eb0565504fba8bd2b6a7fa3b7e79d9df6e146a6"
-    ),
-    "yosemite": _row(
-        "yosemite", "548d65103b9e4d7c1f9242d613df96df14a456a2b44565f2c7faed7cbd928e8d"
-    ),
-}
 
 
 def _network(row: Weights) -> TFeat:

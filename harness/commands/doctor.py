@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 
-from harness import registry
+from harness import extras, registry
 from harness.errors import FAILURES
 from harness.files import atomic, home
 
@@ -14,7 +14,7 @@ PACKAGES = ("numpy", "scipy", "pandas", "torch", "safetensors", "pycolmap", "onn
 
 
 def report() -> Iterator[str]:
-    """Lines to read; a line that needs action begins with "!"."""
+    """Lines to read; a line that needs action begins with "!". An extra may be missing."""
     sections = {
         "packages": _packages,
         "OpenCV": _opencv,
@@ -29,7 +29,11 @@ def report() -> Iterator[str]:
         try:
             yield from section()
         except FAILURES as error:  # what is broken is what should be told
-            yield f"! {name}: {type(error).__name__}: {error}"
+            package = extras.missing(error)
+            if package:
+                yield f"{name}: {package} is not installed; {extras.remedy(package)}"
+            else:
+                yield f"! {name}: {type(error).__name__}: {error}"
 
 
 def _packages() -> Iterator[str]:
@@ -75,9 +79,11 @@ def _onnx() -> Iterator[str]:
 
 
 def _torch() -> Iterator[str]:
+    import torch
+
     from harness.plugins import cuda_works
 
-    yield f"torch computes on {'cuda and cpu' if cuda_works() else 'cpu'}"
+    yield f"torch {torch.__version__} computes on {'cuda and cpu' if cuda_works() else 'cpu'}"
 
 
 def _places() -> Iterator[str]:
@@ -116,5 +122,7 @@ def _plugins() -> Iterator[str]:
         for name in names:
             try:
                 registry.load(kind, name)
+            except extras.ExtraMissingError as error:
+                yield f"  {error}"
             except (ImportError, LookupError) as error:
                 yield f"! {error}"

@@ -11,7 +11,7 @@ from harness import data_names
 from harness.contracts.law import Broken, Law, tried
 from harness.distances import ANGLE, HAMMING
 from harness.errors import FAILURES
-from harness.evaluate import SIDES, UNIT
+from harness.evaluation import SIDES, UNIT
 from harness.types import Descriptor, Patches
 
 NOISY = 1e-4  # share of the largest number: the size of a batch changes the order of sums

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness import extras
 from harness.data.copies import Copy, CopyRefused, check, digest
 from harness.errors import FileMissingError, InputError
 from harness.files import atomic, home, locks
@@ -107,7 +108,8 @@ def load(row: Weights) -> Tensors:
     Raises:
         NotHere: as `path` does.
     """
-    import safetensors.torch
+    with extras.needed(row.name):
+        import safetensors.torch
 
     return safetensors.torch.load(path(row).read_bytes())
 
@@ -118,8 +120,9 @@ def tensors(checkpoint: Path) -> Tensors:
     Raises:
         InputError: if it can't be read as plain data, or contains other objects.
     """
-    import safetensors.torch
-    import torch
+    with extras.needed(f"reading {checkpoint}"):
+        import safetensors.torch
+        import torch
 
     with checkpoint.open("rb") as stream:
         head = stream.read(9)
@@ -196,7 +199,8 @@ def _identify(file: Path, rows: list[Weights]) -> Weights:
 
 
 def _store(file: Path, row: Weights) -> Path:
-    import safetensors.torch
+    with extras.needed(row.name):
+        import safetensors.torch
 
     metadata = {"source": row.name, "file": row.file, "sha256": row.sha256, "licence": row.licence}
     stored = home.place("weights", f"{row.sha256}.safetensors")

@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
-import onnx
-import torch
+import torch  # first: of both, its extra is the one to install
 from torch import nn
+
+# isort: split
+import onnx
 
 from harness import cache as caches
 from harness.code import code_sha256

@@ -119,7 +119,7 @@ class Environment(_Part):
     libraries: dict[str, str]
     provider: str
     machine: str
-    # sha256 of the model's vectors of some made-up patches, as `evaluate.fingerprint` has it. It
+    # sha256 of the model's vectors of some made-up patches, as `evaluation.fingerprint` has it. It
     # differs between processors that round differently.
     fingerprint: str = Field(pattern="^([0-9a-f]{64})?$")
 
@@ -211,7 +211,7 @@ def record(
         model: what was judged.
         protocol: by what.
         scores: what came of it.
-        fingerprint: of the model's vectors, as `evaluate.fingerprint` has it.
+        fingerprint: of the model's vectors, as `evaluation.fingerprint` has it.
         kept_from: cells that are not scored, as `refused` has them.
         names: of data, as installed protocols know them.
     """

@@ -12,7 +12,7 @@ from toy import toy_dataset, toy_descriptor, toy_protocol
 
 from harness import cache as caches
 from harness.cache import Cache
-from harness.evaluate import describe, evaluate
+from harness.evaluation import describe, evaluate
 from harness.files import home
 
 ORIGIN = {"model": "toy", "block": "1"}

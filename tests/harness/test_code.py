@@ -7,7 +7,7 @@ from toy import toy_protocol
 from harness import code
 from harness.cache import Cache
 from harness.code import code_sha256, source_sha256
-from harness.evaluate import evaluate
+from harness.evaluation import evaluate
 from harness.plugins import model as load_model
 
 SOURCE = '''"""What it does."""

@@ -2,8 +2,7 @@
 
 import pytest
 
-from harness import plugins, registry
-from harness.commands import session
+from harness import loading, plugins, registry
 from harness.contracts import check_descriptor, check_protocol
 from harness.data import weights
 
@@ -25,7 +24,7 @@ def test_a_registered_descriptor_keeps_the_laws(name):
 
 @pytest.mark.parametrize("name", registry.names("protocols"))
 def test_a_registered_protocol_keeps_the_laws(name):
-    (protocol,) = session.make_protocols([name], {})
+    (protocol,) = loading.load_protocols(name, {})
     assert not broken(check_protocol(protocol))
 
 

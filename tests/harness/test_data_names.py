@@ -12,7 +12,7 @@ from toy import toy_dataset, toy_descriptor, toy_protocol
 from harness import data_names, registry
 from harness.data import datasets
 from harness.data_names import Family, known, of
-from harness.evaluate import evaluate
+from harness.evaluation import evaluate
 from harness.records import leaderboard
 from protocols.data_names import FAMILIES
 from protocols.eth.scenes import PUBLISHED

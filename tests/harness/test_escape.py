@@ -16,7 +16,7 @@ from harness import progress
 from harness.commands import main as cli
 from harness.data import download
 from harness.escape import csv_cell, markdown, visible
-from harness.evaluate import evaluate
+from harness.evaluation import evaluate
 from harness.records import leaderboard
 from harness.records import record as results
 

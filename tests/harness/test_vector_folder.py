@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from harness import Block, Dataset, vector_folder
 from harness.distances import ANGLE, DISTANCES, HAMMING, L2
-from harness.evaluate import describe
+from harness.evaluation import describe
 from harness.vector_folder import VectorFolder, open_folder, write
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from harness import plugins, registry
 from harness.data.weights import NotHere
-from harness.evaluate import evaluate
+from harness.evaluation import evaluate
 from harness.types import Descriptor, Patches, Protocol, Vectors
 
 FOLDER = Path(__file__).with_name("golden")

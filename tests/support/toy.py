@@ -7,7 +7,7 @@ import numpy as np
 
 from harness import Block, Dataset, Descriptor, Protocol, Scores
 from harness.distances import L2
-from harness.evaluate import evaluate
+from harness.evaluation import evaluate
 from harness.metrics import average_precision, rank
 
 POINTS = 30

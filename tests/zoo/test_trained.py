@@ -18,7 +18,7 @@ from scipy import stats
 from harness import cache, code, registry
 from harness.contracts import check_descriptor
 from harness.distances import HAMMING, L2
-from harness.evaluate import evaluate
+from harness.evaluation import evaluate
 from harness.files import home
 from harness.onnx.check import apart_by
 from harness.onnx.export import export

@@ -53,7 +53,7 @@ def test_json_on_stdout_is_the_record(run, small, tmp_path):
 
 
 def test_official_ties_are_an_option_of_the_record(run, small, tmp_path):
-    evaluate(run, small, tmp_path, "--ties", "official", protocol="hpatches/matching")
+    evaluate(run, small, tmp_path, "--set", "ties=official", protocol="hpatches/matching")
     (record,) = results.load(tmp_path / "results")
     assert (record.protocol.name, record.protocol.options) == (
         "hpatches/matching", {"ties": "official"},
@@ -123,14 +123,18 @@ def test_leaderboards_are_made_from_records(run, small, tmp_path):
             ["--model", "pixels", "--protocol", "hpatches", "--set", "whitning=pcapl"],
             "no option named 'whitning'; did you mean 'whitening'?",
         ),
-        (["--model", "pixels", "--protocol", "hpatches", "--ties", "luck"], "ties may be mean or"),
+        (
+            ["--model", "pixels", "--protocol", "hpatches", "--set", "ties=luck"],
+            "ties may be mean or",
+        ),
         (["--model", "pixels", "--protocol", "hpatches", "--set", "whitening"], "takes KEY=VALUE"),
         (["--model", "pixels", "--protocol", "hpatches", "--split", "b"], "no split named 'b'"),
         (
             ["--model", "pixels", "--protocol", "hpatches", "--set", "whitening=1"],
             "protocol hpatches/matching: whitening is '1'; wanted is",
         ),
-        (["--model", "pixels", "--protocol", "hpatches", "--set", "ties=mean"], "use --ties"),
+        (["--model", "pixels", "--protocol", "hpatches", "--set", "split=a"], "use --split"),
+        (["--model", "pixels", "--protocol", "hpatches", "--set", "device=cpu"], "use --device"),
         (
             ["--model", "pixels,sift,pixels", "--protocol", "hpatches"],
             "two models are called pixels: pixels and pixels",
@@ -319,7 +323,7 @@ def test_a_record_in_the_way_is_told_of_before_any_work(run, small, tmp_path, mo
     other = record.data.model_copy(update={"sha256": "1" * 64})
     file = results.place(tmp_path / "results", record)
     file.write_text(results.to_json(record.model_copy(update={"data": other})))
-    monkeypatch.setattr("harness.commands.session.run", pytest.fail)
+    monkeypatch.setattr("harness.api.evaluated", pytest.fail)
     status, _, err = evaluate(run, small, tmp_path, **given)
     assert status == 2
     assert "is a record of other contents of the data" in err
@@ -454,7 +458,7 @@ def test_a_name_that_two_packages_claim_does_not_end_the_list(run, tmp_path):
     assert status == 0
     lines = {line.split()[0]: line for line in out.splitlines()}
     assert "claimed by their_zoo:sift and zoo.handcrafted:sift" in lines["sift"]
-    assert "descriptor-harness" in lines["tfeat.liberty"]
+    assert "phototour/liberty" in lines["tfeat.liberty"]
 
 
 def test_the_doctor_says_what_is_here(run):
@@ -463,13 +467,6 @@ def test_the_doctor_says_what_is_here(run):
     assert "OpenCV" in out
     assert "CPUExecutionProvider" in out
     assert not [line for line in out.splitlines() if line.startswith("!")]
-
-
-@pytest.mark.parametrize("kind", ["models", "protocols"])
-def test_what_is_installed_is_listed(run, kind):
-    status, out, _ = run(kind)
-    assert status == 0
-    assert {"models": "rootsift", "protocols": "hpatches/matching"}[kind] in out
 
 
 def test_known_weights_are_listed(run):
@@ -544,3 +541,24 @@ def test_running_out_of_memory_says_at_what_how_much_and_what_to_do(run, tmp_pat
     few = ("--batch-size", 9)
     status, _, err = evaluate(run, data, tmp_path, *few, model=model, protocol=task)
     assert status == 0, err
+
+
+# ---- faults of the harness
+
+
+def test_a_fault_of_the_harness_shows_its_traceback_and_where_to_report_it(run, monkeypatch):
+    def fault():
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("harness.catalogue.protocols", fault)
+    status, out, err = run("protocols")
+    assert (status, out) == (1, "")
+    assert "Traceback (most recent call last)" in err
+    assert "ZeroDivisionError: division by zero" in err
+    assert err.splitlines()[-1].startswith("harness: this is a fault of the harness, not yours")
+    assert "issue tracker" in err.splitlines()[-1]
+
+
+def test_the_user_is_not_asked_to_report_an_error_of_his_own(run):
+    _, _, err = run("eval", "--model", "rootsitf", "--protocol", "hpatches")
+    assert "fault of the harness" not in err

@@ -1,7 +1,6 @@
 """Networks as ONNX files: what they give, what they say of themselves, what is refused."""
 
 import json
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -13,13 +12,12 @@ import onnxruntime
 import pytest
 import torch
 from checkout import ROOT
+from packages import installed
 from torch import nn
 from toy import toy_protocol
 
-from harness import Descriptor, plugins, registry
-from harness.commands import export as onnx_session
-from harness.commands import session
-from harness.commands.main import main
+import harness
+from harness import Descriptor, plugins
 from harness.contracts import check_descriptor
 from harness.distances import ANGLE, HAMMING, L2
 from harness.files import home
@@ -30,6 +28,7 @@ from harness.onnx import precision as onnx_precision
 from harness.onnx import runtime as onnx_runtime
 from harness.onnx.check import apart_by, verify
 from harness.onnx.export import export, through_onnx
+from harness.onnx.samples import some_patches
 from zoo import l2net as l2net_paper
 from zoo import mixed_context, triplet_swap
 from zoo.backbones import Deployed, L2Net, resize, standardise, unit
@@ -545,31 +544,33 @@ def plugin(tmp_path):
     return f"{file}:net"
 
 
-def test_the_command_tells_size_distance_and_speed(plugin, tmp_path, monkeypatch, capsys):
-    command = ["harness", "export", "--model", plugin, "--out", str(tmp_path / "a.onnx")]
-    monkeypatch.setattr(sys, "argv", command)
-    with pytest.raises(SystemExit, match="0"):
-        main()
-    size, apart, speed = capsys.readouterr().out.splitlines()
+def test_the_command_tells_size_distance_and_speed(plugin, tmp_path, run):
+    _, out, _ = run("export", "--model", plugin, "--out", tmp_path / "a.onnx")
+    size, apart, speed = out.splitlines()
     assert size.endswith("MiB  fp32")
     assert apart.startswith("apart from torch by at most")
     assert "patches a second by torch" in speed and speed.endswith("by CPUExecutionProvider")
     assert onnx_file.open_model(tmp_path / "a.onnx", device="cpu").name == "onnx:mine:net"
 
 
-@pytest.mark.parametrize("precision", ["fp16", "int8"])
-def test_below_float32_the_change_of_the_score_is_told(
-    precision, tiny, tmp_path, monkeypatch, capsys
-):
-    asked = []
+TOY = """
+from toy import toy_protocol
+
+def made(*, data=None):
+    return toy_protocol()
+"""
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
+def test_the_change_of_the_score_of_a_protocol_is_told(precision, tiny, tmp_path, monkeypatch, run):
     monkeypatch.setattr(plugins, "model", lambda spec, device: descriptor())
     monkeypatch.setattr(onnx_export, "graph", lambda network, name: onnx.load(tiny))
-    monkeypatch.setattr(session, "protocol_names", lambda name: asked.append(name) or ["toy"])
-    monkeypatch.setattr(session, "make_protocols", lambda names, given: [toy_protocol()])
-    monkeypatch.setattr(registry, "load", lambda kind, name: toy_protocol)
-    onnx_session.export("tiny", tmp_path / "a.onnx", precision, None, {}, None)
-    *_, values, score = capsys.readouterr().out.splitlines()
-    assert asked == ["hpatches"]
+    with installed(tmp_path, "toy-bench", TOY, protocols={"toy": "made"}):
+        _, out, _ = run(
+            "export", "--model", "tiny", "--out", tmp_path / "a.onnx", "--precision", precision,
+            "--protocol", "toy",
+        )  # fmt: skip
+    *_, values, score = out.splitlines()
     assert values.startswith("on 60 patches of toy-data: apart by")
     name, headline, before, _, after, change = score.split()
     assert (name, headline) == ("toy/verification", "verification/ap")
@@ -578,7 +579,7 @@ def test_below_float32_the_change_of_the_score_is_told(
 
 def test_calibration_patches_come_from_all_over_a_data_set():
     dataset = toy_protocol().dataset
-    patches = onnx_session.some_patches(dataset, 10)
+    patches = some_patches(dataset, 10)
     blocks = [block.read() for block in dataset.blocks]
     assert len(patches) == 10
     for block in blocks:
@@ -586,14 +587,35 @@ def test_calibration_patches_come_from_all_over_a_data_set():
         assert any((patches == block[-1]).all(axis=(1, 2)))
 
 
-def test_one_model_is_exported_at_a_time(tmp_path):
-    with pytest.raises(ValueError, match=r"one model .* not tfeat\.liberty, tfeat"):
-        onnx_session.export("tfeat", tmp_path / "a.onnx", "fp32", None, {}, None)
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--model", "tfeat"], "one model is exported at a time, not tfeat.liberty, tfeat"),
+        (["--model", "rootsift"], "rootsift can't be exported: it names no network"),
+        (["--model", "pixels", "--precision", "int8"], "int8 takes its scales from patches: give"),
+        (["--model", "pixels", "--data", "x"], "data are given, but no --protocol"),
+    ],
+)
+def test_what_can_not_be_exported_is_refused(run, tmp_path, given, told):
+    status, _, err = run("export", "--out", tmp_path / "a.onnx", *given)
+    assert status == 2
+    assert told in err
 
 
-def test_a_model_without_network_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="rootsift can't be exported: it has no network"):
-        onnx_session.export("rootsift", tmp_path / "a.onnx", "fp32", None, {}, None)
+def test_a_folder_of_vectors_can_not_be_exported(tmp_path):
+    (tmp_path / "v_a").mkdir()
+    (tmp_path / "v_a/ref.csv").write_text("1,2\n")
+    with pytest.raises(TypeError, match="it has no network to export"):
+        harness.export_onnx(tmp_path, tmp_path / "a.onnx")
+
+
+def test_scales_may_come_from_a_data_set(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(onnx_export, "graph", lambda network, name: onnx.load(tiny))
+    dataset = toy_protocol().dataset
+    done = harness.export_onnx(
+        descriptor(), tmp_path / "a.onnx", precision="int8", calibration=dataset
+    )
+    assert done.file.stat().st_size == done.size
 
 
 def test_the_check_on_export_sees_every_level_and_number():

@@ -8,7 +8,7 @@ from checkout import ROOT
 from toy import toy_dataset, toy_descriptor, toy_protocol
 
 from harness import Quantity
-from harness.evaluate import evaluate
+from harness.evaluation import evaluate
 from harness.records import record as results
 
 HEADLINE = "verification/ap"

@@ -10,7 +10,6 @@ import pytest
 from homography_images import OFF, picture, write
 
 from harness import parallel, registry
-from harness.commands import session
 from protocols.builders.homography import build as building
 from protocols.builders.homography.build import build
 from protocols.builders.homography.strengths import DEFAULT, Strengths
@@ -311,21 +310,21 @@ def test_a_folder_with_something_in_it_is_left_alone(images, tmp_path, there):
 # The command
 
 
-def test_the_command_takes_strengths_by_name(images, tmp_path, capsys):
-    given = session.options(settings=["points=3", "versions=2", "blur-share=0.7", "any-turn=true"])
-    session.build("homography", images, tmp_path / "set", given)
-    assert "18 patches of 9 points" in capsys.readouterr().out
+def built(run, images, out, *given):
+    settings = [word for one in given for word in ("--set", one)]
+    return run("data", "build", "homography", "--images", images, "--out", out, *settings)
+
+
+def test_the_command_takes_strengths_by_name(images, tmp_path, run):
+    given = ("points=3", "versions=2", "blur-share=0.7", "any-turn=true")
+    assert "18 patches of 9 points" in built(run, images, tmp_path / "set", *given)[1]
     told = about(tmp_path / "set")["parameters"]["strengths"]
     assert told == {**vars(DEFAULT), "blur_share": 0.7, "any_turn": True}
 
 
-def test_the_command_refuses_what_it_does_not_know(images, tmp_path):
-    with pytest.raises(LookupError, match="did you mean 'blur_share'"):
-        session.build(
-            "homography", images, tmp_path / "a", session.options(settings=["blur_shar=1"])
-        )
-    with pytest.raises(ValueError, match=r"jpeg is 100\.0"):
-        session.build("homography", images, tmp_path / "a", session.options(settings=["jpeg=100"]))
+def test_the_command_refuses_what_it_does_not_know(images, tmp_path, run):
+    assert "did you mean 'blur_share'" in built(run, images, tmp_path / "a", "blur_shar=1")[2]
+    assert "jpeg is 100.0" in built(run, images, tmp_path / "a", "jpeg=100")[2]
     assert not list(tmp_path.iterdir())
 
 

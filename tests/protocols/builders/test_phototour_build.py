@@ -11,7 +11,6 @@ import pycolmap
 import pytest
 
 from harness import registry
-from harness.commands import session
 from protocols.builders.phototour import pairs
 from protocols.builders.phototour.build import build
 from protocols.imaging.agreement import correlation
@@ -712,8 +711,11 @@ def test_images_that_the_model_lacks_are_named(book, model, tmp_path, caplog):
     assert "late.png" in caplog.text
 
 
-def test_the_command_builds_with_options_given_as_text(book, known, tmp_path, capsys):
-    given = session.options(settings=[f"model={known}", "max-patches=80", "seed=1", "name=mine"])
-    session.build("phototour", book, tmp_path / "book", given)
-    assert "phototour-mine in" in capsys.readouterr().out
+def test_the_command_builds_with_options_given_as_text(book, known, tmp_path, run):
+    status, out, _ = run(
+        "data", "build", "phototour", "--images", book, "--out", tmp_path / "book", "--model",
+        known, "--set", "max-patches=80", "--set", "seed=1", "--set", "name=mine",
+    )  # fmt: skip
+    assert status == 0
+    assert "phototour-mine in" in out
     assert registry.load("builders", "phototour") is build

@@ -9,7 +9,7 @@ import pytest
 
 from harness import plugins
 from harness.distances import HAMMING, L2
-from harness.evaluate import evaluate
+from harness.evaluation import evaluate
 from harness.records import record as results
 from harness.types import Descriptions
 from protocols.eth import files

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness import Descriptions
-from harness.evaluate import describe
+from harness.evaluation import describe
 from harness.plugins import model as load_model
 from protocols.hpatches.matching import matching
 from protocols.hpatches.retrieval import retrieval

@@ -8,10 +8,10 @@ from packages import installed
 from phototour_files import made_scene
 from toy import toy_dataset, toy_descriptor
 
-from harness import Protocol, Scores, registry
-from harness.commands import session
+import harness
+from harness import Protocol, Scores, loading, plugins, registry
 from harness.data import weights
-from harness.evaluate import evaluate
+from harness.evaluation import evaluate
 from harness.records import leaderboard, tables
 from harness.records import record as results
 from harness.records.leaderboard import MISSING
@@ -167,18 +167,18 @@ def test_the_patches_of_a_refused_scene_are_not_described(tmp_path, task):
 def test_a_family_stands_for_its_models(monkeypatch):
     known = ["net.lib", "net.nd", "network.lib", "net", "other.a.x", "other.a.y"]
     monkeypatch.setattr(registry, "names", lambda kind: sorted(known))
-    assert session.model_names("net") == ["net"]
-    assert session.model_names("network") == ["network.lib"]
-    assert session.model_names("other") == session.model_names("other.a")
-    assert session.model_names("unknown") == ["unknown"]
+    assert loading.model_names("net") == ["net"]
+    assert loading.model_names("network") == ["network.lib"]
+    assert loading.model_names("other") == loading.model_names("other.a")
+    assert loading.model_names("unknown") == ["unknown"]
     known.remove("net")
-    assert session.model_names("net") == ["net.lib", "net.nd"]
-    assert session.model_names("net.lib") == ["net.lib"]
+    assert loading.model_names("net") == ["net.lib", "net.nd"]
+    assert loading.model_names("net.lib") == ["net.lib"]
 
 
 @pytest.fixture
 def models(monkeypatch):
-    """Models that the session finds by name, trained on the scene that they are called after."""
+    """Models that are found by name, trained on the scene that they are called after."""
 
     def one(spec, device):
         scene = spec.partition(".")[2]
@@ -188,21 +188,23 @@ def models(monkeypatch):
     monkeypatch.setattr(
         registry, "names", lambda kind: ["net.liberty", "net.notredame", "phototour"]
     )
-    monkeypatch.setattr(session.plugins, "model", one)
+    monkeypatch.setattr(plugins, "model", one)
 
 
 def evaluated(data, folder, *specs):
-    session.evaluate(specs, "phototour", {"data": data}, folder, "cpu", 512, as_json=False)
+    harness.evaluate(specs, "phototour", data=data, results=folder)
     return {record.model.name: record for record in results.load(folder)}
 
 
-def test_a_family_fills_the_cells_that_exist(tmp_path, models, capsys):
+def test_a_family_fills_the_cells_that_exist(tmp_path, models, run):
     for scene in ("liberty", "notredame"):
         made_scene(tmp_path / "data" / scene)
-    found = evaluated(tmp_path / "data", tmp_path / "results", "net")
+    given = ("--data", tmp_path / "data", "--results", tmp_path / "results")
+    _, out, _ = run("eval", "--model", "net", "--protocol", "phototour", *given)
+    found = {record.model.name: record for record in results.load(tmp_path / "results")}
     assert set(found) == {"net.liberty", "net.notredame"}
     assert "liberty/fpr95" not in found["net.liberty"].scores
-    assert "train → test" in capsys.readouterr().out
+    assert "train → test" in out
 
 
 def test_a_model_without_a_cell_does_not_stop_its_family(tmp_path, models, caplog):
@@ -221,7 +223,7 @@ def test_models_without_any_cell_are_an_error(tmp_path, models):
 def test_a_model_of_a_family_whose_weights_are_not_here_is_passed_over(
     tmp_path, monkeypatch, models, caplog
 ):
-    made = session.plugins.model
+    made = plugins.model
 
     def one(spec, device):
         if spec == "net.liberty":
@@ -231,7 +233,7 @@ def test_a_model_of_a_family_whose_weights_are_not_here_is_passed_over(
                 raise RuntimeError(f"net.liberty can't be made: {error}") from error
         return made(spec, device)
 
-    monkeypatch.setattr(session.plugins, "model", one)
+    monkeypatch.setattr(plugins, "model", one)
     for scene in ("liberty", "notredame"):
         made_scene(tmp_path / "data" / scene)
     found = evaluated(tmp_path / "data", tmp_path / "results", "net")
@@ -245,18 +247,18 @@ def test_a_family_of_which_nothing_is_here_is_an_error(monkeypatch, models):
     def none(spec, device):
         raise weights.NotHere(f"{spec} is not here")
 
-    monkeypatch.setattr(session.plugins, "model", none)
+    monkeypatch.setattr(plugins, "model", none)
     with pytest.raises(weights.NotHere, match=r"net\.notredame"):
-        session._loaded(["net"], "cpu")
+        loading.load_models(["net"])
 
 
 def test_another_failure_of_a_family_is_an_error(monkeypatch, models):
     def broken(spec, device):
         raise RuntimeError(f"{spec} is broken")
 
-    monkeypatch.setattr(session.plugins, "model", broken)
+    monkeypatch.setattr(plugins, "model", broken)
     with pytest.raises(RuntimeError, match=r"net\.liberty is broken"):
-        session._loaded(["net"], "cpu")
+        loading.load_models(["net"])
 
 
 # ---- the table
@@ -411,7 +413,7 @@ def test_tables_of_good_boards_are_written_where_another_is_faulty(tmp_path, wri
     other = changed(measured("odd", protocol=bad), "data", sha256="0" * 64)
     results.save(tmp_path, other)
     with pytest.raises(ValueError, match=r"/field/bad/all: .* can't share a table on bad") as fault:
-        session.make_leaderboards(tmp_path)
+        write(tmp_path)
     assert str(fault.value).count("can't share") == 1
     names = {"leaderboard.csv", "leaderboard.md", "cross_scene.csv", "cross_scene.md"}
     for folder in (before, tmp_path / "tables/field/toy-data/all"):

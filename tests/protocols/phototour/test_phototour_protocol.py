@@ -8,10 +8,10 @@ from phototour_files import TEST, made_pairs, made_patches, made_scene
 from toy import toy_descriptor
 
 from harness import Descriptions
-from harness.commands.session import protocol_names
 from harness.contracts import check_protocol
 from harness.distances import HAMMING, L2
-from harness.evaluate import describe
+from harness.evaluation import describe
+from harness.loading import protocol_names
 from harness.metrics import average_precision, fpr_at_95, rank, roc_auc
 from harness.statistics import interval_of_mean, interval_over_parts
 from protocols.phototour import sample as sample_module

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import scipy.io
 
-from harness import Descriptions, registry
-from harness.commands import session
+from harness import Descriptions, loading, registry
 from harness.contracts import check_protocol
 from harness.distances import HAMMING, L2
 from harness.metrics import average_precision, rank
@@ -523,4 +522,4 @@ def test_a_sample_with_other_labels_is_made_again(tmp_path, monkeypatch, caplog)
 
 
 def test_the_family_is_found_by_name():
-    assert session.protocol_names("romepatches") == ["romepatches"]
+    assert loading.protocol_names("romepatches") == ["romepatches"]

@@ -6,7 +6,7 @@ from toy import POINTS, toy_dataset, toy_descriptor, toy_protocol
 
 from harness.cache import Cache
 from harness.distances import ANGLE, HAMMING
-from harness.evaluate import describe, evaluate, export_vectors
+from harness.evaluation import describe, evaluate, export_vectors
 from harness.plugins import model as load_model
 
 PROBE = 9  # patches that tell models apart

@@ -1,0 +1,209 @@
+"""What is installed, with the facts that people choose by.
+
+Packages bring the facts as rows: a function that returns them, by an entry point in
+`harness.catalogues`. A row needs neither weights nor the libraries that the model needs. A model
+without a row is made, to ask it.
+"""
+
+import json
+import logging
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TypeVar
+
+from harness import data_names, extras, plugins, registry
+from harness.data import datasets, published_weights, weights
+from harness.data.weights import NotHere
+from harness.distances import DISTANCES
+from harness.errors import HarnessError, UnknownNameError
+from harness.files import folders
+
+PERMISSIVE = frozenset(
+    {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0", "ISC", "MIT",
+     "MIT-0", "Unlicense", "Zlib"}
+)  # fmt: skip
+"""Licences, by their SPDX names, that allow any use, and ask for no more than to be named."""
+
+Row = TypeVar("Row", "ModelRow", "ProtocolRow")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """The facts of one model; those that a Descriptor has, too, mean the same."""
+
+    name: str
+    dim: int
+    distance: str
+    trained_on: frozenset[str] | None
+    licence: str
+    packages: tuple[str, ...] = ()  # of extras, which must be installed: "torch", "onnx"
+
+    @property
+    def bytes(self) -> int:
+        """Size of a vector."""
+        kind = DISTANCES[self.distance]
+        return kind.columns(self.dim) * kind.dtype().itemsize
+
+
+@dataclass(frozen=True)
+class ProtocolRow:
+    """The facts of one protocol."""
+
+    name: str
+    headline: str  # the score that tables are sorted by
+
+
+@dataclass(frozen=True)
+class ListedModel:
+    """An installed model."""
+
+    name: str
+    source: str  # the package that brings it
+    row: ModelRow | None  # None where the model can't be asked; `remedy` says why
+    here: bool  # whether its weights are here, or it needs none
+    remedy: str = ""  # what to do before it can be used: a command, or an error; "" if nothing
+    patches_per_second: float | None = None  # in the newest run on this machine
+
+    def as_json(self) -> dict[str, object]:
+        """Its facts as JSON has them: `trained_on` is null where nobody says on what."""
+        row = self.row
+        facts = {**asdict(row), "bytes": row.bytes} if row else {}
+        facts.pop("packages", None)
+        if row and row.trained_on is not None:
+            facts["trained_on"] = sorted(row.trained_on)
+        own = {name: value for name, value in asdict(self).items() if name != "row"}
+        own["weights_here"] = own.pop("here")
+        return facts | own
+
+
+@dataclass(frozen=True)
+class ListedProtocol:
+    """An installed protocol."""
+
+    name: str
+    source: str  # the package that brings it
+    headline: str | None  # None where no row says
+    data: Mapping[str, str]  # published sets that it reads -> "here", "incomplete" or "not here"
+
+    def as_json(self) -> dict[str, object]:
+        """Its facts as JSON has them."""
+        return {**asdict(self), "data": dict(self.data)}
+
+
+def models(results: Path | None = None) -> list[ListedModel]:
+    """Every installed model.
+
+    Args:
+        results: a folder of records, beside which the facts of their runs tell speeds.
+    """
+    rows = _rows(ModelRow)
+    published = published_weights.known()
+    speeds = _speeds(results) if results else {}
+    return [
+        _listed(name, rows.get(name), published, speeds.get(name))
+        for name in registry.names("descriptors")
+    ]
+
+
+def protocols() -> list[ListedProtocol]:
+    """Every installed protocol, and which of its published data are here."""
+    rows = _rows(ProtocolRow)
+    sets = datasets.known()
+    found = []
+    for name in registry.names("protocols"):
+        family = name.partition("/")[0].partition("+")[0]
+        data = {key: one.state for key, one in sorted(sets.items()) if family in one.needs}
+        headline = rows[name].headline if name in rows else None
+        found.append(ListedProtocol(name, _source("protocols", name), headline, data))
+    return found
+
+
+def of_licence(listed: Iterable[ListedModel], licence: str) -> list[ListedModel]:
+    """Models of a licence, however it is capitalised, or of one of PERMISSIVE: "permissive"."""
+    wanted = PERMISSIVE if licence.casefold() == "permissive" else {licence}
+    folded = {one.casefold() for one in wanted}
+    return [one for one in listed if one.row and one.row.licence.casefold() in folded]
+
+
+def not_trained_on(listed: Iterable[ListedModel], data: str) -> list[ListedModel]:
+    """Models that were not trained on data, nor on a part of them; surely not: nobody may doubt it.
+
+    Raises:
+        UnknownNameError: if no protocol knows these data.
+    """
+    names = data_names.known()
+    if names.canonical(data) is None:
+        raise UnknownNameError(f"no data named {data!r}; {names.hint(data)}")
+    return [
+        one
+        for one in listed
+        if one.row
+        and one.row.trained_on is not None
+        and not names.meet(one.row.trained_on, [data])
+        and not names.unknown(one.row.trained_on, [data])
+    ]
+
+
+def _rows(kind: type[Row]) -> dict[str, Row]:
+    found: dict[str, Row] = {}
+    for name in registry.names("catalogues"):
+        try:
+            brought = registry.load("catalogues", name)()
+        except (ImportError, LookupError) as error:  # one broken package must not hide others
+            log.warning("%s", error)
+            continue
+        found |= {row.name: row for row in brought if isinstance(row, kind)}
+    return found
+
+
+def _listed(
+    name: str, row: ModelRow | None, published: Mapping[str, object], speed: float | None
+) -> ListedModel:
+    source = _source("descriptors", name)
+    fetched = f"harness weights fetch {name}"
+    here, remedy = True, ""
+    if row is None:
+        try:
+            made = plugins.model(name, device="cpu")
+        except HarnessError as error:
+            absent = isinstance(error, NotHere) or isinstance(error.__cause__, NotHere)
+            told = fetched if absent and name in published else str(error)
+            return ListedModel(name, source, None, not absent, told, speed)
+        row = ModelRow(name, made.dim, made.distance.name, made.trained_on, made.licence)
+    else:
+        missing = [one for one in row.packages if find_spec(one) is None]
+        if missing:
+            remedy = extras.remedy(missing[0])
+    file = published.get(name)
+    if isinstance(file, weights.Weights) and not weights.is_here(file):
+        here, remedy = False, " && ".join(filter(None, (remedy, fetched)))
+    return ListedModel(name, source, row, here, remedy, speed)
+
+
+def _source(kind: str, name: str) -> str:
+    try:
+        return registry.source(kind, name)
+    except LookupError as error:  # two packages claim it
+        return f"! {error}"
+
+
+def _speeds(results: Path) -> dict[str, float]:
+    """Patches a second by model, in the newest run on this machine that described patches."""
+    newest: dict[str, tuple[str, float]] = {}
+    for file in folders.files(results) if results.is_dir() else ():
+        if file.suffix != ".run":
+            continue
+        try:
+            facts = json.loads(file.read_bytes())
+            model, when = str(facts["model"]), str(facts["finished"])
+            speed, host = float(facts["patches_per_second"]), facts["host"]
+        except (OSError, ValueError, KeyError, TypeError):  # of an older form, or of cached vectors
+            continue
+        if host == platform.node() and when > newest.get(model, ("", 0.0))[0]:
+            newest[model] = when, speed
+    return {model: speed for model, (_, speed) in newest.items()}

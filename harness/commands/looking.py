@@ -1,0 +1,159 @@
+"""`harness describe`, `show` and `check`: vectors, pictures of them, and the laws they keep."""
+
+import logging
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.commands.options import (
+    AllowPartial,
+    BatchSize,
+    DataFolder,
+    Device,
+    ModelName,
+    ProtocolName,
+    Settings,
+    Split,
+    names,
+)
+from harness.errors import InputError, InputTypeError
+from harness.escape import say
+
+if TYPE_CHECKING:
+    from harness.contracts import Law
+    from harness.vector_folder import Model
+
+log = logging.getLogger(__name__)
+
+
+def describe(
+    model: ModelName,
+    protocol: ProtocolName,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the CSV files.")],
+    data: DataFolder = None,
+    split: Split = None,
+    device: Device = "auto",
+    batch_size: BatchSize = None,
+    allow_partial: AllowPartial = False,
+    setting: Settings = None,
+) -> None:
+    """Write the vectors of a protocol's patches as CSV files, in HPatches' official form."""
+    from harness import cache, errors, loading, progress
+    from harness.evaluation import BATCH, export_vectors
+    from harness.files import atomic
+    from harness.settings import options
+
+    given = options(settings=setting, data=data, split=split, allow_partial=allow_partial or None)
+    with atomic.placing(out) as unfinished:  # it appears whole
+        described = _one_model("vectors of one model are written at a time", model, device)
+        first = loading.protocol_names(protocol)[0]  # a family has one data set
+        (opened,) = loading.load_protocols(first, given, silent=False)
+        with (
+            errors.naming(f"{described.name} on {protocol}"),
+            progress.shown(f"{described.name}: patches described", len(opened.dataset)) as advance,
+        ):
+            export_vectors(
+                described,
+                opened.dataset,
+                unfinished,
+                cache=cache.kept("vectors"),
+                batch_size=batch_size or BATCH,
+                progress=advance,
+            )
+    log.info("vectors are in %s", out)
+
+
+def show(
+    picture: Annotated[str, typer.Argument(help="What to draw, for example oxford.")],
+    of: Annotated[list[str], typer.Argument(help="Of what, for example graf 1 3.")],
+    model: ModelName,
+    data: DataFolder = None,
+    out: Annotated[Path | None, typer.Option("--out", help="File of the picture, PNG.")] = None,
+    device: Device = "auto",
+    batch_size: BatchSize = None,
+    setting: Settings = None,
+) -> None:
+    """Draw what a model makes of some data, for a person to judge."""
+    from harness import cache, errors, evaluation, loading, progress, registry
+    from harness.files import atomic
+    from harness.settings import accepted, options, positional
+    from harness.types import Picture
+
+    maker = registry.load("pictures", picture)
+    wanted = positional(maker)
+    if len(of) != len(wanted):
+        raise InputError(
+            f"a picture {picture} is of {' '.join(wanted).upper()}, not of {' '.join(of)!r}"
+        )
+    atomic.must_be_writable(out.parent if out else Path(), "the picture can't be written")
+    drawn_of = _one_model("a picture is of one model", model, device)
+    what = f"picture {picture}"
+    given = loading.with_data(options(settings=setting, data=data))
+    with errors.naming(what):
+        made: Picture = maker(*of, **accepted(maker, given, what))
+    with (
+        errors.naming(f"{drawn_of.name} on {what}"),
+        progress.shown(f"{drawn_of.name}: patches described", len(made.dataset)) as advance,
+    ):
+        described = evaluation.describe(
+            drawn_of,
+            made.dataset,
+            cache=cache.kept("vectors"),
+            batch_size=batch_size or evaluation.BATCH,
+            progress=advance,
+        )
+        drawn = made.draw(described)
+    file = out or Path(re.sub(r"[^\w.+-]", "_", "-".join([picture, *of, drawn_of.name])) + ".png")
+    with atomic.writing(file) as stream:
+        stream.write(drawn)
+    say(file)
+
+
+def check(
+    model: Annotated[str | None, typer.Option(help="Descriptors, as for eval.")] = None,
+    protocol: Annotated[
+        str | None, typer.Option(help="Protocols, as for eval, on their sample or --data.")
+    ] = None,
+    data: DataFolder = None,
+    device: Device = "auto",
+) -> None:
+    """Test whether descriptors and protocols keep the laws that the harness relies on."""
+    from harness import contracts, loading
+    from harness.settings import options
+    from harness.types import Descriptor
+
+    if model is None and protocol is None:
+        raise InputError("nothing to check: give --model or --protocol")
+    kept = []
+    for one in loading.load_models(names("--model", model), device=device) if model else ():
+        if not isinstance(one, Descriptor):
+            raise InputTypeError(f"{one.name} is a folder of vectors: it has no code to check")
+        kept.append(_print_laws(one.name, contracts.check_descriptor(one)))
+    given = options(data=data)
+    for opened in loading.load_protocols(protocol, given, silent=False) if protocol else ():
+        subject = f"{opened.name} on {opened.dataset.name}"
+        kept.append(_print_laws(subject, contracts.check_protocol(opened)))
+    if not all(kept):
+        raise typer.Exit(1)
+
+
+def _print_laws(subject: str, laws: Sequence["Law"]) -> bool:
+    """Print which laws are kept; whether all are."""
+    say(subject)
+    for law in laws:
+        detail = f": {law.detail}" if law.detail else ""
+        say(f"  {'kept  ' if law.passed else 'BROKEN'}  {law.name}{detail}")
+    return all(law.passed for law in laws)
+
+
+def _one_model(rule: str, model: str, device: str) -> "Model":
+    """The one model of an option; several, or a family, break the rule."""
+    from harness import loading
+
+    specs = [one for name in names("--model", model) for one in loading.model_names(name)]
+    if len(specs) != 1:
+        raise InputError(f"{rule}, not of {', '.join(specs)}")
+    return loading.load_model(specs[0], device=device)

@@ -1,0 +1,67 @@
+"""Options that several commands share, and lists of names as they are typed."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.errors import InputError
+
+MODEL = "name from `harness models`, FILE.py:NAME, FILE.onnx, or a folder of vectors"
+ModelNames = Annotated[
+    str, typer.Option("--model", help=f"A {MODEL}; several with commas, without blanks.")
+]
+ModelName = Annotated[str, typer.Option("--model", help=f"One model: a {MODEL}.")]
+ProtocolName = Annotated[
+    str,
+    typer.Option("--protocol", help="A name from `harness protocols`, or a family of them."),
+]
+DataFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--data", help="Folder of the data set; else HARNESS_DATA, else a small sample is made."
+    ),
+]
+Split = Annotated[str | None, typer.Option("--split", help="A split of the data set.")]
+ResultsFolder = Annotated[Path, typer.Option("--results", help="Folder of records.")]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
+BatchSize = Annotated[
+    int | None, typer.Option("--batch-size", min=1, help="Patches described at a time.")
+]
+AllowPartial = Annotated[
+    bool, typer.Option("--allow-partial", help="Take what is there; enters no leaderboard.")
+]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", help="An option of the protocol, as KEY=VALUE.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+
+
+def names(option: str, text: str) -> list[str]:
+    """The names of a list with commas.
+
+    Raises:
+        InputError: if one is empty.
+    """
+    found = [name.strip() for name in text.split(",")]
+    if not all(found):
+        raise InputError(f"{option} is {text!r}: a name is missing")
+    return found
+
+
+def must_hold_lists_together(arguments: Sequence[str]) -> None:
+    """Refuse "a, b", which the shell hands on as two arguments.
+
+    Raises:
+        InputError: if there is such a list; says how to write it.
+    """
+    for first, second in pairwise(arguments):
+        is_option = first.startswith("-") and "=" not in first
+        is_list = first.endswith(",") or (second.startswith(",") and not is_option)
+        if is_list and not second.startswith("-"):
+            raise InputError(
+                f"{first!r} and {second!r} are two arguments: write a list without blanks, as in"
+                f" {first.removesuffix(',')},{second.removeprefix(',') or 'NAME'}"
+            )

@@ -1,0 +1,51 @@
+"""Packages that only a part of the harness needs, and the extra of ours that installs each."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from harness.errors import ImportFailedError
+
+EXTRAS = {  # by the name that Python imports; `pyproject.toml` lists what each extra installs
+    "torch": "torch",
+    "safetensors": "torch",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
+    "onnxscript": "onnx",
+    "pycolmap": "sfm",
+    "tensorboard": "tensorboard",
+}
+
+
+class ExtraMissingError(ImportFailedError):
+    """A package of an extra that is not installed; the message says how to install it."""
+
+
+def remedy(package: str) -> str:
+    """The command that installs a package of EXTRAS."""
+    return f"pip install 'descriptor-harness[{EXTRAS[package]}]'"
+
+
+def missing(error: BaseException) -> str | None:
+    """The package of EXTRAS whose absence caused an error; None where the cause is another."""
+    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    package = (name or "").partition(".")[0]
+    return package if package in EXTRAS else None
+
+
+@contextmanager
+def needed(what: str) -> Iterator[None]:
+    """Report an import in the block that fails for want of an extra on one line.
+
+    Args:
+        what: what needs the package, as the beginning of the message.
+
+    Raises:
+        ExtraMissingError: in place of the ModuleNotFoundError; says how to install the package.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = missing(error)
+        if package is None:
+            raise
+        raise ExtraMissingError(f"{what} needs {package}: {remedy(package)}") from error

@@ -1,0 +1,197 @@
+"""What `harness models` and `harness protocols` tell, and that it is true."""
+
+import json
+import platform
+
+import pytest
+from packages import installed
+
+import harness
+from harness import catalogue, registry
+from harness.catalogue import PERMISSIVE, ListedModel, ModelRow
+from zoo import catalogue as of_zoo
+from zoo import tfeat
+from zoo.published import HARDTFEAT, TFEAT
+
+ROWS = {row.name: row for row in of_zoo.models()}
+PUBLISHED = sorted(row.name for row in (*TFEAT.values(), *HARDTFEAT.values()))
+
+
+def asked(run, *arguments):
+    status, out, err = run(*arguments, "--json")
+    assert status == 0, err
+    return {one["name"]: one for one in json.loads(out)}
+
+
+# ---- rows are true
+
+
+def must_be_true(row, made):
+    assert (row.dim, row.distance) == (made.dim, made.distance.name)
+    assert (row.trained_on, row.licence) == (made.trained_on, made.licence)
+    assert row.bytes == made.width * made.distance.dtype().itemsize
+    assert {*made.libraries} & {"torch", "onnx", "onnxscript"} <= {*row.packages}
+
+
+@pytest.mark.parametrize("name", sorted(ROWS.keys() - {*PUBLISHED}))
+def test_a_row_says_what_the_descriptor_says(name):
+    must_be_true(ROWS[name], harness.load_model(name, device="cpu"))
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_row_says_what_a_descriptor_of_published_weights_says(name, shared, monkeypatch):
+    folder = shared / "checkpoints" / name.partition(".")[0]
+    monkeypatch.setenv("HARNESS_WEIGHTS", str(folder))
+    must_be_true(ROWS[name], harness.load_model(name, device="cpu"))
+
+
+@pytest.mark.parametrize("name", registry.names("protocols"))
+def test_a_headline_is_that_of_the_protocol(name):
+    rows = {row.name: row for row in registry.load("catalogues", "protocols")()}
+    maker = registry.load("protocols", name)
+    assert rows[name].headline == maker().headline
+
+
+# ---- models
+
+
+def test_every_installed_model_is_listed_with_its_facts(run):
+    found = asked(run, "models")
+    assert sorted(found) == registry.names("descriptors")
+    assert all(one["dim"] and one["bytes"] and one["distance"] for one in found.values())
+    brief = found["brief"]
+    assert (brief["dim"], brief["bytes"], brief["distance"]) == (256, 32, "hamming")
+    assert (brief["trained_on"], brief["licence"]) == ([], "Apache-2.0")
+    assert brief["source"].startswith("descriptor-harness ")
+
+
+def test_a_model_whose_weights_are_not_here_is_listed_with_the_command_that_gets_them(
+    run, tmp_path, monkeypatch
+):
+    one = asked(run, "models")["tfeat.liberty"]
+    assert (one["weights_here"], one["remedy"]) == (False, "harness weights fetch tfeat.liberty")
+    monkeypatch.setenv("HARNESS_WEIGHTS", str(tmp_path))
+    (tmp_path / tfeat.WEIGHTS["liberty"].file).touch()
+    one = asked(run, "models")["tfeat.liberty"]
+    assert (one["weights_here"], one["remedy"]) == (True, "")
+
+
+def test_only_models_of_a_permissive_licence_may_be_listed(run):
+    found = asked(run, "models", "--licence", "permissive")
+    assert {one["licence"] for one in found.values()} == {"MIT", "Apache-2.0"}
+    assert "hardnet" not in found
+    _, told, _ = run("models", "--help")
+    assert all(licence in " ".join(told.split()) for licence in PERMISSIVE)
+
+
+def test_only_models_of_one_licence_may_be_listed(run):
+    assert sorted(asked(run, "models", "--licence", "mit")) == PUBLISHED
+    assert asked(run, "models", "--licence", "none such") == {}
+
+
+def test_models_that_saw_data_or_a_part_of_them_may_be_left_out(run):
+    assert "tfeat.liberty" not in asked(run, "models", "--not-trained-on", "phototour")
+    found = asked(run, "models", "--not-trained-on", "UBC/Yosemite")
+    assert {"tfeat.liberty", "hardnet", "sift"} <= found.keys()
+    assert not {"tfeat.yosemite", "hardtfeat"} & found.keys()
+
+
+def row(trained_on):
+    own = ModelRow("own", 2, "l2", trained_on, "MIT")
+    return ListedModel("own", "", own, here=True)
+
+
+@pytest.mark.parametrize("trained_on", [None, frozenset({"phototuor/libery"})])
+def test_a_model_that_may_have_seen_the_data_is_left_out(trained_on):
+    assert catalogue.not_trained_on([row(trained_on)], "phototour/liberty") == []
+
+
+def test_unknown_data_are_answered_with_known_data(run):
+    status, _, err = run("models", "--not-trained-on", "phototour/libert")
+    assert status == 2
+    assert "did you mean 'phototour/liberty'?" in err
+
+
+def test_speeds_are_listed_once_they_are_measured_here(run, tmp_path):
+    results = tmp_path / "results"
+    assert "patches/s" not in run("models", "--results", results)[1]
+    given = ("--protocol", "hpatches/matching", "--results", results)
+    run("eval", "--model", "pixels", *given)
+    assert "patches/s" in run("models", "--results", results)[1]
+    found = asked(run, "models", "--results", results)
+    speed = found["pixels"]["patches_per_second"]
+    assert speed > 0
+    assert found["sift"]["patches_per_second"] is None
+    run("eval", "--model", "pixels", *given)  # from the cache: it measures nothing
+    (file,) = results.rglob("*.run")
+    assert "patches_per_second" not in json.loads(file.read_text())
+
+
+def test_the_newest_speed_of_this_machine_counts(tmp_path):
+    for number, (when, speed, host) in enumerate(
+        [
+            ("2026-01-01", 1.0, platform.node()),
+            ("2026-03-01", 3.0, "elsewhere"),
+            ("2026-02-01", 2.0, platform.node()),
+        ]
+    ):
+        facts = {"model": "sift", "finished": when, "patches_per_second": speed, "host": host}
+        (tmp_path / f"{number}.run").write_text(json.dumps(facts))
+    (tmp_path / "broken.run").write_text("{")
+    listed = {one.name: one for one in catalogue.models(tmp_path)}
+    assert listed["sift"].patches_per_second == 2.0
+
+
+MADE = """
+import numpy as np
+from harness import Descriptor
+from harness.distances import L2
+
+def quick():
+    return Descriptor("quick", lambda p: np.ones((len(p), 3), np.float32), L2, 3, licence="MIT")
+
+def broken():
+    raise ValueError("no luck today\\x1b[2J")
+
+"""
+
+
+def test_models_of_others_are_asked_and_a_broken_one_says_why(run, tmp_path):
+    own = {"quick": "quick", "broken": "broken"}
+    with installed(tmp_path, "their-zoo", MADE, descriptors=own):
+        found = asked(run, "models")
+        _, out, _ = run("models")
+    assert (found["quick"]["dim"], found["quick"]["source"]) == (3, "their-zoo 1.0")
+    assert "no luck today" in found["broken"]["remedy"]
+    assert "\x1b" not in out
+
+
+# ---- protocols
+
+
+def test_every_protocol_is_listed_with_its_headline_and_its_data(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_DATA_HOME", str(tmp_path))
+    found = asked(run, "protocols")
+    assert sorted(found) == registry.names("protocols")
+    assert found["phototour"]["headline"] == "mean/fpr95"
+    assert found["romepatches"]["data"] == {"romepatches": "not here"}
+    _, out, _ = run("protocols")
+    (line,) = (line for line in out.splitlines() if line.startswith("romepatches "))
+    assert line.endswith("a sample is made; harness data fetch romepatches")
+
+
+def test_a_protocol_whose_data_are_here_says_so(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_DATA_HOME", str(tmp_path))
+    for name in ("img1.ppm", "img6.ppm", "H1to2p", "H1to6p"):
+        file = tmp_path / "oxford/graf" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    _, out, _ = run("protocols")
+    (line,) = (line for line in out.splitlines() if line.startswith("oxford "))
+    assert line.split("  ")[-1].strip() == "oxford/graf is here"
+
+
+def test_a_protocol_of_others_may_have_no_row(run, tmp_path):
+    with installed(tmp_path, "their-bench", "", protocols={"theirs": "made"}):
+        assert asked(run, "protocols")["theirs"]["headline"] is None
