@@ -17,6 +17,8 @@ KINDS = (
     "data_names",
     "training",
     "trainers",
+    "methods",
+    "networks",
 )
 
 

@@ -121,7 +121,7 @@ def test_leaderboards_are_made_from_records(run, small, tmp_path):
             "no option named 'pcpl'; did you mean 'pcapl'?",
         ),
         (["--model", "pixels", "--protocol", "hpatches", "--ties", "luck"], "ties may be mean or"),
-        (["--model", "pixels", "--protocol", "hpatches", "--set", "pcapl"], "takes KEY=VALUE"),
+        (["--model", "pixels", "--protocol", "hpatches", "--set", "pcapl"], "is not KEY=VALUE"),
         (["--model", "pixels", "--protocol", "hpatches", "--split", "b"], "no split named 'b'"),
         (
             ["--model", "pixels", "--protocol", "hpatches", "--set", "pcapl=1"],
