@@ -20,6 +20,8 @@ KINDS = (
     "training",
     "trainers",
     "catalogues",
+    "methods",
+    "networks",
 )
 
 

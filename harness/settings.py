@@ -1,110 +1,212 @@
-"""Options that a user gives, and what the maker of a protocol or of a data set takes."""
+"""Options of makers: what a user types as KEY=VALUE becomes a value of the option's type.
+
+`--set KEY=VALUE` has one grammar, for protocols, builders, pictures and recipes. VALUE can be read
+as
+
+- a value of TOML: 3, 1e-3, inf, true, "text", [1, 2], { pairs = 10 };
+- an integer, a number or a truth value of Python: 007, .5, True;
+- a path, or text without quotes;
+- none, which is None.
+
+The option takes the first of these readings that has its type: an option that takes text gets
+"2024" from 2024, and an option that takes a number or None gets None from none. No reading is
+converted: an integer is not a truth value, and 2.0 is not an integer.
+"""
 
 import inspect
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
+from functools import partial
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from types import NoneType
+from typing import Any, TypeVar, get_args
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from harness import registry
 from harness.errors import InputError, UnknownNameError
 
 Options = dict[str, Any]
-Reader = Callable[[str], object]  # raises ValueError or KeyError for text that it can't read
+T = TypeVar("T")
 
-READERS: dict[object, tuple[str, Reader]] = {  # by annotation, with words for what is wanted
-    bool: ("true or false", lambda text: {"true": True, "false": False}[text.lower()]),
-    int: ("an integer", int),
-    float: ("a number", float),
-    Path: ("a path", Path),
-    str: ("a text", str),
-    NoneType: ("none", {"none": None}.__getitem__),
+TRUTH = {"true": True, "false": False}
+WORDS = {  # for what pydantic wants, by its type of error
+    "bool_type": "true or false",
+    "float_type": "a number",
+    "int_from_float": "an integer",
+    "int_type": "an integer",
+    "callable_type": "a Python function",
+    "none_required": "none",
+    "path_type": "a path",
+    "string_type": "text",
+    "list_type": "a list",
+    "tuple_type": "a list",
 }
 
 
-def options(*, settings: Sequence[str] | None = None, **given: object) -> Options:
-    """The options that the user gave, those of `--set KEY=VALUE` among them as they were typed.
+class Typed(str):
+    """VALUE of a setting, as long as the type of its option is not known."""
+
+    __slots__ = ()
+
+
+def split(setting: str) -> tuple[str, Typed]:
+    """Key and value of a setting; a dash in the key is an underscore.
 
     Raises:
-        InputError: if a setting is not KEY=VALUE, or has an option of its own.
+        InputError: if the setting is not KEY=VALUE.
     """
-    found: Options = {name: value for name, value in given.items() if value is not None}
+    key, equals, text = setting.partition("=")
+    if not equals or not key:
+        raise InputError(f"--set {setting} is not KEY=VALUE")
+    return key.replace("-", "_"), Typed(text)
+
+
+def options(*, settings: Sequence[str] | None = None, **given: object) -> Options:
+    """Options by name: those given by keyword, unless None, and those of `--set KEY=VALUE`.
+
+    Raises:
+        InputError: if a setting is not KEY=VALUE, or the command line has an option of that name.
+    """
+    chosen: Options = {name: value for name, value in given.items() if value is not None}
     for setting in settings or ():
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise InputError(f"--set takes KEY=VALUE, not {setting!r}")
-        name = key.replace("-", "_")
+        name, text = split(setting)
         if name in given:
             raise InputError(f"--set {setting}: use --{name.replace('_', '-')}")
-        found[name] = value
-    return found
+        chosen[name] = text
+    return chosen
 
 
 def positional(maker: Callable[..., Any]) -> list[str]:
-    """Names of what a maker takes in order."""
+    """Names of a maker's positional parameters, in order."""
     parameters = inspect.signature(maker).parameters.values()
-    return [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+    return [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
 
 
-def accepted(maker: Callable[..., Any], given: Options, what: str) -> Options:
-    """Options as a maker takes them by keyword: text becomes what its annotations ask for.
+def accepted(
+    maker: Callable[..., Any], given: Options, what: str, *, also_positional: bool = False
+) -> Options:
+    """Keyword arguments of a maker: the given options, each a value of its annotation.
 
-    An option without annotation gets the text. One that is a dataclass is made of its fields,
-    each of which is an option.
+    An option without annotation is text. If an option is a dataclass, its fields are given as
+    options, and it is made of them.
+
+    Args:
+        maker: its keyword-only parameters are the options.
+        given: values by name; text of `--set` is `Typed`.
+        what: names the maker in messages.
+        also_positional: parameters that can be given by position are options too.
 
     Raises:
         UnknownNameError: if the maker has no such option; says the nearest.
-        InputError: if a text can't be read, says what is wanted; or if a dataclass refuses it.
+        InputError: if a value does not have the type of its option; says what is wanted.
     """
-    known = _keywords(maker)
-    made: dict[str, Any] = {name: kind for name, kind in known.items() if is_dataclass(kind)}
-    parts = {name: _keywords(kind) for name, kind in made.items()}
-    for of_one in parts.values():
-        known |= of_one
+    types = _annotations(maker, also_positional=also_positional)
+    dataclasses = {name: kind for name, kind in types.items() if is_dataclass(kind)}
+    fields = {name: _annotations(kind) for name, kind in dataclasses.items()}
+    for name, of_fields in fields.items():
+        if name not in given:
+            types |= of_fields
     for name in given:
-        if name not in known:
-            raise UnknownNameError(f"{what}: {registry.unknown('options', name, known)}")
-    found = {
-        name: _read(value, known[name], f"{what}: {name}") if isinstance(value, str) else value
-        for name, value in given.items()
+        if name not in types:
+            raise UnknownNameError(f"{what}: {registry.unknown('options', name, types)}")
+    arguments = {
+        name: _checked(value, types[name], f"{what}: {name}") for name, value in given.items()
     }
-    for name, of_one in parts.items():
-        own = {part: found.pop(part) for part in of_one if part in found}
-        if own:
-            found[name] = made[name](**own)
-    return found
+    for name, of_fields in fields.items():
+        values = {field: arguments.pop(field) for field in of_fields if field in arguments}
+        if values:
+            arguments[name] = dataclasses[name](**values)
+    return arguments
 
 
-def _keywords(maker: Callable[..., Any]) -> dict[str, Any]:
-    """What it takes by keyword alone, with the annotations."""
+def taken(value: object, take: Callable[[Any], T]) -> T:
+    """What `take` returns for the first reading of a value that it does not refuse.
+
+    Raises:
+        ValidationError: if `take` refuses all readings; of the one that it read farthest into.
+    """
+    refused = []
+    for reading in _readings(value):
+        try:
+            return take(reading)
+        except ValidationError as error:
+            refused.append(error)
+    raise max(refused, key=lambda error: max(len(each["loc"]) for each in error.errors()))
+
+
+def wanted(error: ValidationError) -> str:
+    """Words for the values that an option takes, out of pydantic's error."""
+    words = (
+        WORDS.get(each["type"], each["msg"].removeprefix("Input should be "))
+        for each in error.errors()
+    )
+    return " or ".join(dict.fromkeys(words))
+
+
+def table(text: str) -> dict[str, Any] | None:
+    """The table of TOML that a text is, as { name = "l2net" }; None if it is none."""
+    values = [value for value in _toml(text) if isinstance(value, dict)]
+    return values[0] if values else None
+
+
+def _annotations(maker: Callable[..., Any], *, also_positional: bool = False) -> dict[str, Any]:
+    """Annotations of the parameters that are options, by name."""
     return {
         name: parameter.annotation
         for name, parameter in inspect.signature(maker, eval_str=True).parameters.items()
         if parameter.kind is parameter.KEYWORD_ONLY
+        or (also_positional and parameter.kind is parameter.POSITIONAL_OR_KEYWORD)
     }
 
 
-def _read(text: str, annotation: object, what: str) -> object:
-    readers = _readers(annotation)
-    for reader in readers.values():
-        try:
-            return reader(text)
-        except (ValueError, KeyError):
-            continue
-    wanted = " or ".join(readers) or "nothing that can be typed"
-    raise InputError(f"{what} is {text!r}; wanted is {wanted}")
-
-
-def _readers(annotation: object) -> dict[str, Reader]:
-    """What text may be for an annotation, in its order, and how that is read."""
-    origin, parts = get_origin(annotation), get_args(annotation)
+def _checked(value: object, annotation: Any, what: str) -> object:
     if annotation is inspect.Parameter.empty:
-        return _readers(str)
-    if origin is Annotated:
-        return _readers(parts[0])
-    if origin is Literal:
-        return {" or ".join(map(str, parts)): {str(part): part for part in parts}.__getitem__}
-    if origin in (Union, UnionType):
-        return {words: reader for part in parts for words, reader in _readers(part).items()}
-    return dict([READERS[annotation]]) if annotation in READERS else {}
+        return str(value) if isinstance(value, Typed) else value
+    # pydantic refuses a configuration for types that have their own
+    has_own = is_dataclass(annotation) or hasattr(annotation, "model_config")
+    config = None if has_own else ConfigDict(arbitrary_types_allowed=True)
+    adapter = TypeAdapter(annotation, config=config)
+    try:
+        return taken(value, partial(adapter.validate_python, strict=True))
+    except ValidationError as error:
+        none = " or none" if NoneType in get_args(annotation) else ""
+        raise InputError(f"{what} is {value!r:.60}; wanted is {wanted(error)}{none}") from error
+
+
+def _readings(value: object) -> Iterator[object]:
+    """Values that a given one can be; the type of the option decides between them."""
+    if isinstance(value, list):
+        yield from (value, tuple(value))  # TOML and JSON have no tuples
+        return
+    if not isinstance(value, Typed):
+        yield value
+        return
+    text = str(value)
+    for parsed in _toml(text):
+        if isinstance(parsed, str):
+            text = parsed
+        else:
+            yield from _readings(parsed)
+    for number in (int, float):
+        try:
+            yield number(text)
+        except ValueError:
+            continue
+    if text.lower() in TRUTH:
+        yield TRUTH[text.lower()]
+    yield Path(text)
+    yield text
+    if text == "none":
+        yield None
+
+
+def _toml(text: str) -> Iterator[object]:
+    """The value that a text is in TOML, if it is one: no date, which is taken for text."""
+    try:
+        document: Mapping[str, Any] = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return
+    if len(document) == 1 and isinstance(document["value"], bool | int | float | str | list | dict):
+        yield document["value"]

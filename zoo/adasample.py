@@ -19,6 +19,7 @@ The papers leave some things open. This file decides them so:
 """
 
 import math
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import torch
@@ -27,10 +28,10 @@ from jaxtyping import Float, Int
 
 from zoo.sosnet import Neighbourhood, second_order
 from zoo.training import classes
-from zoo.training import pairs as matching
 from zoo.training.distances import angle, angle_paired, euclidean, euclidean_paired, hardest
 from zoo.training.groups import Groups
-from zoo.training.method import Batch, Describe, Method, Sampler
+from zoo.training.method import Batch, Method, Sampler, Selection
+from zoo.training.pairs import random_points
 from zoo.training.recipe import Later
 
 Vectors = Float[torch.Tensor, "n dim"]
@@ -167,32 +168,24 @@ class AdaSample(Method):
             return classes.random_pairs(
                 groups, n, seed, k=k, turn=self.turn, images=images, share=share
             )
-        draw = matching.points(groups, n, seed, images=images, share=share)
+        draw = random_points(groups, n, seed, images=images, share=share)
 
-        def batch(step: int) -> Batch:
+        def select(step: int) -> Selection:
             point, _, rng = draw(step)
             return classes.classes(groups, point, k, self.turn, rng)
 
-        return batch
+        return select
 
-    def forward(
-        self,
-        describe: Describe,
-        patches: Float[torch.Tensor, "m 1 side side"],
-        point: Int[torch.Tensor, " m"],
-        random: torch.Generator,
-        row: Int[torch.Tensor, " m"] | None = None,
-    ) -> Float[torch.Tensor, ""]:
+    def forward(self, batch: Batch) -> Float[torch.Tensor, ""]:
         """The loss of one batch; L_avg moves on."""
         if self.lambda_:
-            chosen = self.choice(describe.still(patches), random)
-            patches, point = patches[chosen], point[chosen]
-        anchor, positive = matching.described(describe, patches, separate=self.separate)
-        of = point.chunk(2)[0]
+            chosen = self.choice(batch.describe.still(batch.patches), batch.random)
+            batch = replace(batch, patches=batch.patches[chosen], point=batch.point[chosen])
+        anchor, positive = batch.pair_vectors(separate=self.separate)
         losses = hinge(
             anchor,
             positive,
-            of,
+            batch.pair_point,
             margin=self.margin,
             distance=self.distance,
             negatives=self.negatives,
@@ -203,7 +196,7 @@ class AdaSample(Method):
             second = second_order(
                 anchor,
                 positive,
-                of,
+                batch.pair_point,
                 neighbours=self.neighbours,
                 neighbourhood=self.neighbourhood,
             )

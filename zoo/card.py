@@ -21,27 +21,27 @@ def _known_distance(name: str) -> str:
     return name
 
 
-class Strict(BaseModel):
-    """A table of a card: what is not known to it is an error."""
+class CardTable(BaseModel):
+    """A table of a card: an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
 
 
-class Source(Strict):
+class TrainingData(CardTable):
     """A data set that weights were trained on."""
 
     name: str
     sha256: Sha256  # of `Dataset.sha256`
 
 
-class Measured(Strict):
+class Measured(CardTable):
     """A score, and what covers it in 95 of 100 cases; a fraction, or as its protocol counts."""
 
     value: float
     interval: tuple[float, float] | None = None
 
 
-class Moment(Strict):
+class Moment(CardTable):
     """Training progress since the previous moment."""
 
     step: Annotated[int, Ge(0)]
@@ -49,7 +49,7 @@ class Moment(Strict):
     fpr95: Annotated[float, Ge(0), Le(1)] | None  # of held-out points; None if there are none
 
 
-class Card(Strict):
+class Card(CardTable):
     """All that is known of one set of weights."""
 
     form: Literal[1] = 1
@@ -62,7 +62,7 @@ class Card(Strict):
     trained_on: tuple[str, ...]  # sources, as "phototour/liberty"
     licence: str
     recipe: dict[str, Any]
-    data: tuple[Source, ...]
+    data: tuple[TrainingData, ...]
     seed: Annotated[int, Ge(0)]
     steps: Annotated[int, Ge(0)]
     hours: Annotated[float, Ge(0)]  # of all steps, each as long as the middle one

@@ -22,10 +22,10 @@ from harness.errors import InputError
 from harness.types import Patches
 from zoo.doap_batches import sequences, two_sequences, whole_groups
 from zoo.doap_mining import Mined, mine
-from zoo.training import pairs as matching
 from zoo.training.distances import inner, root, wide
 from zoo.training.groups import Groups
-from zoo.training.method import Describe, Method, Sampler
+from zoo.training.method import Batch, Method, Sampler
+from zoo.training.pairs import pass_of_patches
 
 Vectors = Float[torch.Tensor, "n dim"]
 Histogram = Float[torch.Tensor, "queries bins"]
@@ -225,7 +225,7 @@ class Listwise(Method):
         if self.distractors == "mined":
             count = int(sequences(groups).max()) + 1
             return count * (count - 1) // 2
-        return len(groups) if self.in_turn else matching.pass_of_patches(groups, self.patches)
+        return len(groups) if self.in_turn else pass_of_patches(groups, self.patches)
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
         """Whole points; of two sequences where labels are mined."""
@@ -242,18 +242,11 @@ class Listwise(Method):
             share=self.share,
         )
 
-    def forward(
-        self,
-        describe: Describe,
-        patches: Float[torch.Tensor, "n 1 side side"],
-        point: Int[torch.Tensor, " n"],
-        random: torch.Generator,
-        row: Int[torch.Tensor, " n"] | None = None,
-    ) -> Float[torch.Tensor, ""]:
+    def forward(self, batch: Batch) -> Float[torch.Tensor, ""]:
         """The loss of one batch; label mining must know its rows of the training set."""
-        vectors, bins = self.compared(describe(patches))
-        ignored = self._ignored(point, row)
-        return 1 - average_precision(vectors, point, bins, ignored=ignored).mean()
+        vectors, bins = self.compared(batch.describe(batch.patches))
+        ignored = self._ignored(batch.point, batch.row)
+        return 1 - average_precision(vectors, batch.point, bins, ignored=ignored).mean()
 
     def compared(self, vectors: Vectors) -> tuple[Vectors, Bins]:
         """Of what the network gives, that between which distances are; and their bins."""

@@ -6,9 +6,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from harness.errors import InputError
-from zoo.training import pairs as matching
 from zoo.training.groups import Groups
-from zoo.training.method import Batch, Sampler
+from zoo.training.method import Sampler, Selection
+from zoo.training.pairs import must_have_pairs, random_points
 
 DRAW, SEQUENCES = 0xD0A9, 0xD0AB  # what a seed is used for, so that no two uses share their numbers
 
@@ -45,9 +45,9 @@ def whole_groups(
         )
     most = min(len(groups), patches // int(groups.size.min()) + 1)
     near = share * min(1.0, patches / float(groups.size.mean()) / most)
-    few = images and matching.points(groups, most, seed, images=images, share=near)
+    few = images and random_points(groups, most, seed, images=images, share=near)
 
-    def batch(step: int) -> Batch:
+    def select(step: int) -> Selection:
         if few:
             drawn = few(step)[0]
         else:
@@ -58,7 +58,7 @@ def whole_groups(
             drawn = np.concatenate([[first], drawn[drawn != first]])
         return _of(groups, drawn[groups.size[drawn].cumsum() <= patches])
 
-    return batch
+    return select
 
 
 def two_sequences(groups: Groups, patches: int, seed: int) -> Sampler:
@@ -87,7 +87,7 @@ def two_sequences(groups: Groups, patches: int, seed: int) -> Sampler:
         )
     one, other = np.triu_indices(count, 1)
 
-    def batch(step: int) -> Batch:
+    def select(step: int) -> Selection:
         epoch, k = divmod(step, len(one))
         pair = np.random.default_rng([seed, epoch, SEQUENCES]).permutation(len(one))[k]
         rng = np.random.default_rng([seed, step, DRAW])
@@ -98,7 +98,7 @@ def two_sequences(groups: Groups, patches: int, seed: int) -> Sampler:
             ),
         )
 
-    return batch
+    return select
 
 
 def sequences(groups: Groups) -> Int[np.ndarray, " points"]:
@@ -112,7 +112,7 @@ def sequences(groups: Groups) -> Int[np.ndarray, " points"]:
 
 
 def _check(groups: Groups, patches: int) -> None:
-    matching.check(groups, 1)
+    must_have_pairs(groups, 1)
     largest = int(groups.size.argmax())
     if groups.size[largest] > patches:
         raise InputError(
@@ -122,6 +122,6 @@ def _check(groups: Groups, patches: int) -> None:
         )
 
 
-def _of(groups: Groups, point: Int[np.ndarray, " points"]) -> Batch:
+def _of(groups: Groups, point: Int[np.ndarray, " points"]) -> Selection:
     rows = np.concatenate([groups.rows(p) for p in point])
-    return Batch(rows, np.repeat(point, groups.size[point]))
+    return Selection(rows, np.repeat(point, groups.size[point]))

@@ -10,11 +10,10 @@ from torch import nn
 from torch.nn import functional
 
 from harness.distances import HAMMING
-from zoo import backbones
-from zoo.backbones import BatchNorm, Network, Whole, standardise, unit
+from zoo.backbones import BatchNorm, L2Net, Network, Whole, standardise, unit
 
 
-class L2Net(backbones.L2Net):
+class DOAPL2Net(L2Net):
     """L2-Net from the random start of K. He, X. Zhang, S. Ren, J. Sun, ICCV 2015 (appendix D)."""
 
     def __init__(
@@ -43,7 +42,7 @@ class L2Net(backbones.L2Net):
         return self.maps(patches)[-1]
 
 
-class _Sampled(L2Net):
+class _Sampled(DOAPL2Net):
     """L2-Net on patches that were standardised before they were sampled."""
 
     def normalised(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> torch.Tensor:
@@ -91,7 +90,7 @@ class SpatialTransformer(Network):
             nn.Conv2d(16, 32, 5, bias=False), BatchNorm(32), nn.ReLU(), nn.MaxPool2d(2),
         )  # (n, 32, 7, 7)  # fmt: skip
         self.predict = nn.Conv2d(32, 6, 7)
-        describe = L2Net if standardise_sampled else _Sampled
+        describe = DOAPL2Net if standardise_sampled else _Sampled
         self.describe = describe(dropout=dropout, binary=binary)
         self.dim, self.distance = self.describe.dim, self.describe.distance
         self.codes = self.describe.codes

@@ -16,10 +16,10 @@ from annotated_types import Ge, Gt, Le
 from jaxtyping import Float, Int
 
 from zoo.training import classes
-from zoo.training import pairs as matching
 from zoo.training.distances import SAME, euclidean, hardest, wide
 from zoo.training.groups import Groups
-from zoo.training.method import Describe, Method, Sampler
+from zoo.training.method import Batch, Method, Sampler
+from zoo.training.pairs import random_pairs, strangers
 from zoo.training.recipe import Later
 
 Vectors = Float[torch.Tensor, "n dim"]
@@ -96,22 +96,15 @@ class HardNet(Method):
         """Random pairs, of a point's own patches or of its class."""
         n, k, images, share = self.pairs, self.class_size, self.images, self.share
         if k is None:
-            return matching.random_pairs(groups, n, seed, images=images, share=share)
+            return random_pairs(groups, n, seed, images=images, share=share)
         return classes.random_pairs(
             groups, n, seed, k=k, turn=self.turn, images=images, share=share
         )
 
-    def forward(
-        self,
-        describe: Describe,
-        patches: Float[torch.Tensor, "n 1 side side"],
-        point: Int[torch.Tensor, " n"],
-        random: torch.Generator,
-        row: Int[torch.Tensor, " n"] | None = None,
-    ) -> Float[torch.Tensor, ""]:
+    def forward(self, batch: Batch) -> Float[torch.Tensor, ""]:
         """The loss of one batch."""
-        anchor, positive = matching.described(describe, patches, separate=self.separate)
-        loss = triplet(anchor, positive, point.chunk(2)[0], margin=self.margin).mean()
+        anchor, positive = batch.pair_vectors(separate=self.separate)
+        loss = triplet(anchor, positive, batch.pair_point, margin=self.margin).mean()
         if self.gor:
-            loss = loss + self.gor * orthogonal(anchor, matching.strangers(positive, random))
+            loss = loss + self.gor * orthogonal(anchor, strangers(positive, batch.random))
         return loss

@@ -18,10 +18,10 @@ from jaxtyping import Float, Int
 from torch import nn
 
 from zoo.backbones import BatchNorm, Network, Whole, unit
-from zoo.training import pairs as matching
 from zoo.training.distances import SAME, euclidean, hardest, root, wide
 from zoo.training.groups import Groups
-from zoo.training.method import Describe, Method, Sampler
+from zoo.training.method import Batch, Method, Sampler
+from zoo.training.pairs import pass_of_patches, random_pairs
 from zoo.training.recipe import Later
 
 Vectors = Float[torch.Tensor, "n dim"]
@@ -103,7 +103,7 @@ class Hybrid(Method):
 
     def steps_of_a_pass(self, groups: Groups) -> int:
         """As many patches as the training set has, as the released code counts."""
-        return matching.pass_of_patches(groups, 2 * self.pairs)
+        return pass_of_patches(groups, 2 * self.pairs)
 
     def pairs_per_step(self) -> int:
         """Pairs of a batch."""
@@ -111,22 +111,14 @@ class Hybrid(Method):
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
         """Random pairs."""
-        return matching.random_pairs(groups, self.pairs, seed, images=self.images, share=self.share)
+        return random_pairs(groups, self.pairs, seed, images=self.images, share=self.share)
 
-    def forward(
-        self,
-        describe: Describe,
-        patches: Float[torch.Tensor, "n 1 side side"],
-        point: Int[torch.Tensor, " n"],
-        random: torch.Generator,
-        row: Int[torch.Tensor, " n"] | None = None,
-    ) -> Float[torch.Tensor, ""]:
+    def forward(self, batch: Batch) -> Float[torch.Tensor, ""]:
         """The loss of one batch; of a network whose `maps` end in [..., raw, unit vectors]."""
-        *_, raw, (anchor, positive) = matching.described_maps(
-            describe, patches, separate=self.separate
+        *_, raw, (anchor, positive) = batch.pair_maps(separate=self.separate)
+        loss = hybrid_triplet(
+            anchor, positive, batch.pair_point, margin=self.margin, alpha=self.alpha
         )
-        of = point.chunk(2)[0]
-        loss = hybrid_triplet(anchor, positive, of, margin=self.margin, alpha=self.alpha)
         return loss.mean() + self.gamma * unlike_lengths(*raw).mean()
 
 

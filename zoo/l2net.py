@@ -16,13 +16,13 @@ from torch.nn import functional
 
 from harness.distances import HAMMING
 from harness.errors import InputError
-from zoo import backbones, trained
 from zoo import card as cards
-from zoo.backbones import Network, resize, unit
-from zoo.training import pairs as matching
+from zoo import trained
+from zoo.backbones import L2Net, Network, resize, unit
 from zoo.training.distances import euclidean, inner
 from zoo.training.groups import Groups
-from zoo.training.method import Batch, Describe, Method, Sampler
+from zoo.training.method import Batch, Method, Sampler, Selection
+from zoo.training.pairs import EPOCH, must_have_pairs, other_points, pairs_of, random_points
 from zoo.training.recipe import Later
 
 Vectors = Float[torch.Tensor, "p dim"]
@@ -52,22 +52,22 @@ def progressive(
     Raises:
         InputError: if there are too few points or images, or points without a pair.
     """
-    matching.check(groups, in_order + at_random)
-    order = np.random.default_rng([seed, matching.EPOCH]).permutation(len(groups))
-    draw = matching.points(groups, at_random, seed, images=images, share=share)
+    must_have_pairs(groups, in_order + at_random)
+    order = np.random.default_rng([seed, EPOCH]).permutation(len(groups))
+    draw = random_points(groups, at_random, seed, images=images, share=share)
 
-    def batch(step: int) -> Batch:
+    def select(step: int) -> Selection:
         following = order[(step * in_order + np.arange(in_order)) % len(order)]
         others, first, rng = draw(step)
         new = ~np.isin(others, following)
         point = np.concatenate([following, others[new]])
-        point = np.concatenate([point, matching.without(point, groups, int((~new).sum()), rng)])
+        point = np.concatenate([point, other_points(point, groups, int((~new).sum()), rng)])
         anchor = rng.integers(groups.size[point])
         if first is not None:
             anchor[in_order : in_order + new.sum()] = first[new]
-        return matching.pairs_of(groups, point, rng, anchor)
+        return pairs_of(groups, point, rng, anchor)
 
-    return batch
+    return select
 
 
 def relative(similarity: Float[torch.Tensor, "p p"]) -> Scalar:
@@ -156,23 +156,16 @@ class Progressive(Method):
             groups, self.in_order, self.at_random, seed, images=self.images, share=self.share
         )
 
-    def forward(
-        self,
-        describe: Describe,
-        patches: Float[torch.Tensor, "n 1 side side"],
-        point: Int[torch.Tensor, " n"],
-        random: torch.Generator,
-        row: Int[torch.Tensor, " n"] | None = None,
-    ) -> Scalar:
+    def forward(self, batch: Batch) -> Scalar:
         """The loss of one batch; of a network whose `maps` are the first, the last, the vectors."""
-        first, last, vectors = matching.described_maps(describe, patches, separate=self.separate)
+        first, last, vectors = batch.pair_maps(separate=self.separate)
         loss = descriptor_similarity(*vectors) + self.e2 * compactness(*last)
         if self.e3:
             loss = loss + self.e3 * (intermediate(*first) + intermediate(*last))
         return loss / len(vectors[0])
 
 
-class L2Net(backbones.L2Net):
+class MeanImageL2Net(L2Net):
     """L2-Net with its own input: less the mean image of the training set, then standardised."""
 
     mean_image: Float[torch.Tensor, "1 1 32 32"]
@@ -219,7 +212,7 @@ class CentralSurround(Network):
             binary: the signs of its vectors are compared, in Hamming distance; trained as ever.
         """
         super().__init__()
-        self.surround, self.central = L2Net(), L2Net()
+        self.surround, self.central = MeanImageL2Net(), MeanImageL2Net()
         self.surround.requires_grad_(False)
         self.start = start
         if binary:

@@ -16,12 +16,11 @@ from torch import nn
 from torch.nn import functional
 
 from harness.errors import InputError
-from zoo import backbones
-from zoo.backbones import BatchNorm, Network
-from zoo.training import pairs as matching
+from zoo.backbones import BatchNorm, L2Net, Network
 from zoo.training.distances import euclidean, euclidean_paired, hardest, wide
 from zoo.training.groups import Groups
-from zoo.training.method import Describe, Method, Sampler
+from zoo.training.method import Batch, Method, Sampler
+from zoo.training.pairs import every_point, random_pairs, strangers
 from zoo.training.recipe import Later
 
 Distances = Float[torch.Tensor, " n"]
@@ -163,25 +162,18 @@ class MixedContext(Method):
     def sampler(self, groups: Groups, seed: int) -> Sampler:
         """Each epoch a new pair of each point, used once; or random pairs from few images."""
         if self.images is None:
-            return matching.every_point(groups, self.pairs, seed)
-        return matching.random_pairs(groups, self.pairs, seed, images=self.images, share=self.share)
+            return every_point(groups, self.pairs, seed)
+        return random_pairs(groups, self.pairs, seed, images=self.images, share=self.share)
 
-    def forward(
-        self,
-        describe: Describe,
-        patches: Float[torch.Tensor, "n 1 side side"],
-        point: Int[torch.Tensor, " n"],
-        random: torch.Generator,
-        row: Int[torch.Tensor, " n"] | None = None,
-    ) -> Float[torch.Tensor, ""]:
+    def forward(self, batch: Batch) -> Float[torch.Tensor, ""]:
         """The loss of one batch."""
-        anchor, positive = matching.described(describe, patches, separate=self.separate)
+        anchor, positive = batch.pair_vectors(separate=self.separate)
         match = euclidean_paired(anchor, positive)
-        other = euclidean_paired(anchor, matching.strangers(positive, random))
+        other = euclidean_paired(anchor, strangers(positive, batch.random))
         if self.context == "estimated" and self.training:
             self.theta.lerp_(best_threshold(match, other), FOLLOWS)
         if self.negatives == "hardest":
-            other = hardest(point.chunk(2)[0], euclidean(anchor, positive))
+            other = hardest(batch.pair_point, euclidean(anchor, positive))
         return mixed_context(
             match,
             other,
@@ -193,7 +185,7 @@ class MixedContext(Method):
         ).mean()
 
 
-class L2Net(backbones.L2Net):
+class MeanDeviationL2Net(L2Net):
     """L2-Net whose input is normalised by two numbers of the training set; section 4.4."""
 
     mean: torch.Tensor

@@ -12,10 +12,10 @@ import torch
 from annotated_types import Ge, Gt, Le
 from jaxtyping import Bool, Float, Int
 
-from zoo.training import pairs as matching
 from zoo.training.distances import SAME, alike, euclidean, hardest, root
 from zoo.training.groups import Groups
-from zoo.training.method import Describe, Method, Sampler
+from zoo.training.method import Batch, Method, Sampler
+from zoo.training.pairs import pass_of_patches, random_pairs
 from zoo.training.recipe import Later
 
 Vectors = Float[torch.Tensor, "n dim"]
@@ -128,7 +128,7 @@ class SOSNet(Method):
 
     def steps_of_a_pass(self, groups: Groups) -> int:
         """As many patches as the training set has, as the released code counts."""
-        return matching.pass_of_patches(groups, 2 * self.pairs)
+        return pass_of_patches(groups, 2 * self.pairs)
 
     def pairs_per_step(self) -> int:
         """Pairs of a batch."""
@@ -136,24 +136,16 @@ class SOSNet(Method):
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
         """Random pairs."""
-        return matching.random_pairs(groups, self.pairs, seed, images=self.images, share=self.share)
+        return random_pairs(groups, self.pairs, seed, images=self.images, share=self.share)
 
-    def forward(
-        self,
-        describe: Describe,
-        patches: Float[torch.Tensor, "n 1 side side"],
-        point: Int[torch.Tensor, " n"],
-        random: torch.Generator,
-        row: Int[torch.Tensor, " n"] | None = None,
-    ) -> Float[torch.Tensor, ""]:
+    def forward(self, batch: Batch) -> Float[torch.Tensor, ""]:
         """The loss of one batch."""
-        anchor, positive = matching.described(describe, patches, separate=self.separate)
-        of = point.chunk(2)[0]
-        first = quadratic_triplet(anchor, positive, of, margin=self.margin)
+        anchor, positive = batch.pair_vectors(separate=self.separate)
+        first = quadratic_triplet(anchor, positive, batch.pair_point, margin=self.margin)
         second = second_order(
             anchor,
             positive,
-            of,
+            batch.pair_point,
             neighbours=self.neighbours,
             neighbourhood=self.neighbourhood,
         )

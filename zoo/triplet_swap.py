@@ -8,14 +8,14 @@ from typing import Annotated
 
 import torch
 from annotated_types import Ge, Gt
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from zoo import tfeat
 from zoo.backbones import Network
-from zoo.training import pairs as matching
 from zoo.training.distances import euclidean_paired
 from zoo.training.groups import Groups
-from zoo.training.method import Describe, Method, Sampler
+from zoo.training.method import Batch, Method, Sampler
+from zoo.training.pairs import random_pairs, strangers
 
 Vectors = Float[torch.Tensor, "n dim"]
 
@@ -55,19 +55,12 @@ class TripletSwap(Method):
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
         """Random pairs."""
-        return matching.random_pairs(groups, self.pairs, seed)
+        return random_pairs(groups, self.pairs, seed)
 
-    def forward(
-        self,
-        describe: Describe,
-        patches: Float[torch.Tensor, "n 1 side side"],
-        point: Int[torch.Tensor, " n"],
-        random: torch.Generator,
-        row: Int[torch.Tensor, " n"] | None = None,
-    ) -> Float[torch.Tensor, ""]:
+    def forward(self, batch: Batch) -> Float[torch.Tensor, ""]:
         """The loss of one batch."""
-        anchor, positive = describe(patches).chunk(2)
-        negative = matching.strangers(anchor, random)
+        anchor, positive = batch.pair_vectors(separate=False)
+        negative = strangers(anchor, batch.random)
         return swapped_triplet(anchor, positive, negative, margin=self.margin).mean()
 
 

@@ -1,10 +1,12 @@
-"""What is typed as KEY=VALUE becomes what the maker's annotations ask for, or is refused."""
+"""The text of KEY=VALUE becomes a value of the option's type, or is refused."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
+from annotated_types import Ge
 
 from harness import settings
 
@@ -20,7 +22,10 @@ def maker(
     name: str | None = None,
     ties: Literal["mean", "official"] = "mean",
     noted: Annotated[int, "pixels"] = 1,
-    progress: object = None,
+    progress: Callable[[int], None] | None = None,
+    sizes: tuple[int, ...] = (),
+    names: list[str] | None = None,
+    bounded: Annotated[float, Ge(0)] = 1.0,
     plain=None,
 ): ...
 
@@ -45,6 +50,19 @@ def accepted(*typed, of=maker):
         ("model=a/b", Path("a/b")),
         ("name=2024", "2024"),
         ("name=true", "true"),
+        ("name=none", "none"),
+        ("name='a b'", "a b"),
+        ("name=[1", "[1"),
+        ("name=1979-05-27 07:32:00", "1979-05-27 07:32:00"),
+        ("count=1_000", 1000),
+        ("count=007", 7),
+        ("share=.5", 0.5),
+        ("share=inf", float("inf")),
+        ("model=none", Path("none")),
+        ("sizes=[1, 2]", (1, 2)),
+        ("names=['a', 'b']", ["a", "b"]),
+        ("names=none", None),
+        ("bounded=0", 0.0),
         ("name=a=b", "a=b"),
         ("name=", ""),
         ("ties=official", "official"),
@@ -70,8 +88,12 @@ def test_annotations_may_be_postponed():
         ("count=true", "wanted is an integer"),
         ("limit=many", "wanted is an integer or none"),
         ("share=half", "wanted is a number"),
-        ("ties=luck", "wanted is mean or official"),
-        ("progress=1", "wanted is nothing that can be typed"),
+        ("ties=luck", "wanted is 'mean' or 'official'"),
+        ("progress=1", "wanted is a Python function or none"),
+        ("sizes=[1, a]", "sizes is"),
+        ("sizes=[1.5]", "wanted is an integer"),
+        ("names=1", "wanted is a list or none"),
+        ("bounded=-1", "wanted is greater than or equal to 0"),
     ],
 )
 def test_other_text_is_refused_with_what_is_wanted(typed, wanted):
@@ -79,12 +101,20 @@ def test_other_text_is_refused_with_what_is_wanted(typed, wanted):
         accepted(typed)
 
 
-def test_what_is_no_text_is_left_as_it_is():
+def test_a_value_that_is_no_text_must_have_the_type_of_its_option():
     root = Path("a")
     assert settings.accepted(maker, {"model": root, "flag": True}, "maker") == {
         "model": root,
         "flag": True,
     }
+    with pytest.raises(ValueError, match="flag is 1; wanted is true or false"):
+        settings.accepted(maker, {"flag": 1}, "maker")
+
+
+@pytest.mark.parametrize("typed", ["flag", "=true"])
+def test_a_setting_without_key_or_value_is_refused(typed):
+    with pytest.raises(ValueError, match=f"--set {typed} is not KEY=VALUE"):
+        accepted(typed)
 
 
 @pytest.mark.parametrize("typed", ["cuont=3", "images=x"])

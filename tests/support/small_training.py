@@ -6,7 +6,7 @@ from torch import nn
 
 from harness import Block, Dataset
 from zoo.backbones import BatchNorm, Network, standardise, unit
-from zoo.training.method import Batch, Method
+from zoo.training.method import Method, Selection
 
 POINTS, EACH, SIDE = 120, 3, 8
 
@@ -40,13 +40,13 @@ class Contrast(Method):
             rng = np.random.default_rng([seed, step])
             points = rng.choice(len(groups), self.pairs, replace=False)
             two = np.array([rng.choice(groups.rows(p), 2, replace=False) for p in points])
-            return Batch(two.T.ravel(), np.tile(points, 2))
+            return Selection(two.T.ravel(), np.tile(points, 2))
 
         return draw
 
-    def forward(self, describe, patches, point, random, row=None):
+    def forward(self, batch):
         self.seen += 1
-        a, b = describe(patches).chunk(2)
+        a, b = batch.pair_vectors(separate=False)
         matched = (a - b).square().sum(1)
         other = (a - b.roll(1, 0)).square().sum(1)
         return (self.margin + matched - other).clamp(min=0).mean()
@@ -58,8 +58,8 @@ TABLE = {
     "epochs": 4,
     "steps_per_epoch": 3,
     "held_out": 0.5,
-    "method": {"name": "contrast"},
-    "network": {"name": "small", "dropout": 0.2},
+    "method": {"name": "small_training:Contrast"},
+    "network": {"name": "small_training:Small", "dropout": 0.2},
     "optimiser": {"lr": 0.1, "weight_decay": 1e-4},
     "schedule": {"name": "linear"},
     "augmentation": {"dihedral": True},

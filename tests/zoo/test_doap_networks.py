@@ -11,7 +11,7 @@ from harness.onnx import export as onnx_export
 from zoo import card as cards
 from zoo import shipped, trained
 from zoo.backbones import Deployed, resize
-from zoo.doap_networks import L2Net, SpatialTransformer
+from zoo.doap_networks import DOAPL2Net, SpatialTransformer
 from zoo.training.recipe import make, read
 
 HALF = [[-0.5, 0.0, 0.25], [0.0, -0.5, 0.0]]  # half as large a part, from right of the middle
@@ -46,7 +46,7 @@ def test_a_patch_is_standardised_once_before_it_is_sampled(transformer):
     seen = predicting(transformer, HALF).aligned(x)
     mean, deviation = x.mean(dim=(1, 2, 3)), x.std(dim=(1, 2, 3), correction=0)
     once = (seen - mean[:, None, None, None]) / deviation[:, None, None, None]
-    plain = L2Net().eval()
+    plain = DOAPL2Net().eval()
     plain.load_state_dict(transformer.describe.state_dict())
     plain.normalised = lambda same: same
     torch.testing.assert_close(transformer(x), plain(once), atol=1e-4, rtol=0)
@@ -160,7 +160,7 @@ def test_the_prediction_alone_is_learned_at_a_hundredth(transformer):
     assert list(transformer.lr_factors.values()) == [0.01]
 
 
-@pytest.mark.parametrize("make", [L2Net, SpatialTransformer])
+@pytest.mark.parametrize("make", [DOAPL2Net, SpatialTransformer])
 @pytest.mark.parametrize("binary", [False, True])
 def test_vectors_are_of_unit_length_or_activations(make, binary):
     network = make(dropout=0.0, binary=binary).eval()
@@ -171,7 +171,7 @@ def test_vectors_are_of_unit_length_or_activations(make, binary):
     assert ((found.norm(dim=1) - 1).abs() < 1e-5).all() != binary
 
 
-@pytest.mark.parametrize("make", [L2Net, SpatialTransformer])
+@pytest.mark.parametrize("make", [DOAPL2Net, SpatialTransformer])
 @pytest.mark.parametrize("grey", [0.0, 128.0, 255.0])
 def test_flat_patches_and_autocast_are_finite(make, grey):
     network = make(dropout=0.1)
@@ -187,14 +187,14 @@ def test_flat_patches_and_autocast_are_finite(make, grey):
 
 def test_weights_start_as_he_et_al_have_them():
     torch.manual_seed(0)
-    network = L2Net(dropout=0.1, binary=True)
+    network = DOAPL2Net(dropout=0.1, binary=True)
     weight = network.last[0].weight
     assert weight.shape == (256, 128, 8, 8)
     assert float(weight.detach().std()) == pytest.approx((2 / (128 * 64)) ** 0.5, rel=0.01)
 
 
 def test_the_sign_of_zero_is_a_1_and_bits_are_packed_from_the_left():
-    network = L2Net(dropout=0.0, binary=True).eval()
+    network = DOAPL2Net(dropout=0.0, binary=True).eval()
     row = torch.tensor([0.0, -1, 1, -1, -1, -1, -1, -0.5] + [-1.0] * 248)
     network.forward = lambda x: row.repeat(len(x), 1)
     packed = Deployed(network)(torch.zeros(2, 32, 32, dtype=torch.uint8))

@@ -16,7 +16,7 @@ from zoo.sosnet import second_order
 from zoo.training.classes import any_pairs, classes
 from zoo.training.distances import angle_paired, euclidean_paired
 from zoo.training.groups import Groups
-from zoo.training.method import Describe
+from zoo.training.method import Batch, Describe
 
 norm = np.linalg.norm
 DISTANCES = ("angle", "euclidean")
@@ -311,7 +311,7 @@ def step(made, n=6, k=4, seed=0):
     patches = torch.randn(count, 1, 3, 3, generator=generator).requires_grad_()
     point = torch.arange(n).repeat_interleave(k) if made.lambda_ else torch.arange(n).repeat(2)
     describe = Counted()
-    value = made(describe, patches, point, generator)
+    value = made(Batch(describe, patches, point, generator))
     return value, describe, patches
 
 

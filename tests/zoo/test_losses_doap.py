@@ -22,7 +22,7 @@ from zoo.doap import (
     hamming,
 )
 from zoo.training.distances import wide
-from zoo.training.method import Describe
+from zoo.training.method import Batch, Describe
 
 DIM = 8
 
@@ -397,7 +397,8 @@ def test_the_loss_is_what_average_precision_lacks():
     vectors, point = batch()
     random = torch.Generator()
     patches = torch.zeros(12, 1, 2, 2)
-    loss = DOAP(patches=12, bins=10)(Described(vectors), patches, point, random)
+    given = Batch(Described(vectors), patches, point, random)
+    loss = DOAP(patches=12, bins=10)(given)
     torch.testing.assert_close(loss, 1 - relaxed(vectors, point).mean())
-    loss = BinaryDOAP(patches=12)(Described(vectors), patches, point, random)
+    loss = BinaryDOAP(patches=12)(given)
     torch.testing.assert_close(loss, 1 - relaxed_binary(vectors, point).mean())

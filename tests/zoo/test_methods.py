@@ -5,9 +5,10 @@ import pytest
 import torch
 
 from zoo.backbones import L2Net
-from zoo.training import pairs, recipe
+from zoo.training import recipe
 from zoo.training.describe import Described
 from zoo.training.groups import Groups
+from zoo.training.method import Batch
 
 POINTS, EACH = 24, 3
 RECIPES = {
@@ -46,10 +47,14 @@ def made(name, patches, small=None, **more):
 
 
 def loss_of(network, method, groups, patches):
-    batch = method.sampler(groups, 0)(0)
-    x = torch.from_numpy(patches[batch.rows])[:, None].float()
+    return method(batch_of(Described(network, torch.float32), method, groups, patches))
+
+
+def batch_of(describe, method, groups, patches):
+    selected = method.sampler(groups, 0)(0)
+    x = torch.from_numpy(patches[selected.rows])[:, None].float()
     random = torch.Generator().manual_seed(0)
-    return method(Described(network, torch.float32), x, torch.from_numpy(batch.point), random)
+    return Batch(describe, x, torch.from_numpy(selected.point), random)
 
 
 @every
@@ -160,16 +165,12 @@ def test_anchors_and_positives_are_normalised_separately_on_demand(name, groups,
         for describe in (lambda net: Described(net, torch.float32), Halves):
             network, method = made(name, patches, PAIRS[name], separate=str(separate).lower())
             torch.manual_seed(0)
-            batch = method.sampler(groups, 0)(0)
-            x = torch.from_numpy(patches[batch.rows])[:, None].float()
-            random = torch.Generator().manual_seed(0)
             if hasattr(network, "dropout"):
                 network.dropout.p = 0.0  # whose numbers depend on how many patches pass together
             if name == "hynet":
                 network.last[0].p = 0.0
-            values[separate, describe is Halves] = method(
-                describe(network), x, torch.from_numpy(batch.point), random
-            )
+            batch = batch_of(describe(network), method, groups, patches)
+            values[separate, describe is Halves] = method(batch)
     torch.testing.assert_close(values[True, False], values[False, True], rtol=1e-5, atol=1e-5)
     assert not torch.allclose(values[True, False], values[False, False], rtol=1e-5, atol=1e-5)
 
@@ -179,11 +180,12 @@ def test_what_passes_separately_does_not_depend_on_the_other_half(patches):
     network = L2Net().train()
     x = torch.from_numpy(patches[:16])[:, None].float()
     other = torch.cat([x[:8], 255 - x[8:]])
-    describe = Described(network, torch.float32)
+    describe, point = Described(network, torch.float32), torch.arange(8).repeat(2)
+    batches = [Batch(describe, y, point, torch.Generator()) for y in (x, other)]
     for separate, same in ((True, True), (False, False)):
-        one, two = (pairs.described(describe, y, separate=separate)[0] for y in (x, other))
+        one, two = (batch.pair_vectors(separate=separate)[0] for batch in batches)
         assert torch.equal(one, two) is same
-        maps = [pairs.described_maps(describe, y, separate=separate) for y in (x, other)]
+        maps = [batch.pair_maps(separate=separate) for batch in batches]
         assert all(torch.equal(a, b) is same for (a, _), (b, _) in zip(*maps, strict=True))
 
 

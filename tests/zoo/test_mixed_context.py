@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from zoo.mixed_context import (
     BNNet,
-    L2Net,
+    MeanDeviationL2Net,
     MixedContext,
     average_patch,
     best_threshold,
@@ -21,6 +21,7 @@ from zoo.mixed_context import (
 )
 from zoo.training.describe import Described
 from zoo.training.groups import Groups
+from zoo.training.method import Batch
 
 EXAMPLE = ROOT / "examples" / "mnist_mixed_context.py"
 
@@ -169,7 +170,7 @@ def run(method, vectors, seed=0):
     patches = vectors.view(-1, 1, 4, 4)
     point = torch.arange(len(vectors) // 2).repeat(2)
     random = torch.Generator().manual_seed(seed)
-    return method(Described(Given(), torch.float32), patches, point, random)
+    return method(Batch(Described(Given(), torch.float32), patches, point, random))
 
 
 VECTORS = torch.nn.functional.normalize(torch.randn(8, 16, generator=rng), dim=1)
@@ -229,7 +230,7 @@ def test_patches_are_normalised_by_two_numbers_of_the_training_set():
     patches = np.random.default_rng(0).integers(0, 256, (60, 32, 32), np.uint8)
     patches[::2] //= 4
     rows = np.arange(20, 60)
-    network = L2Net()
+    network = MeanDeviationL2Net()
     network.study(patches, rows)
     means, deviations = zip(*[(patches[i].mean(), patches[i].std()) for i in rows], strict=True)
     mean, deviation = np.mean(means), np.mean(deviations)

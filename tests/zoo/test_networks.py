@@ -10,7 +10,7 @@ from harness.distances import HAMMING
 from zoo import card as cards
 from zoo.backbones import Deployed, Network, Whole, standardise
 from zoo.hynet import HyNet, Responses, steepest
-from zoo.l2net import CentralSurround, L2Net
+from zoo.l2net import CentralSurround, MeanImageL2Net
 from zoo.trained import pack
 from zoo.triplet_swap import TFeat
 
@@ -26,7 +26,7 @@ def grey(patches):
 
 def test_l2net_sees_patches_less_the_mean_image_and_standardised(patches):
     small, rows = patches[:, :32, :32], np.arange(10, 40)
-    network = L2Net()
+    network = MeanImageL2Net()
     network.study(small, rows)
     mean = small[rows].mean(axis=0)
     expected = standardise(grey(small) - torch.from_numpy(mean).float())
@@ -34,7 +34,7 @@ def test_l2net_sees_patches_less_the_mean_image_and_standardised(patches):
 
 
 def test_the_mean_image_is_kept_with_the_weights():
-    assert "mean_image" in L2Net().state_dict()
+    assert "mean_image" in MeanImageL2Net().state_dict()
 
 
 class Signs(Network):
@@ -60,8 +60,8 @@ def test_the_sign_of_zero_is_plus_one():
 
 def test_binary_l2net_is_the_sign_of_the_float_one(patches):
     torch.manual_seed(0)
-    float_net = L2Net()
-    binary = L2Net(binary=True)
+    float_net = MeanImageL2Net()
+    binary = MeanImageL2Net(binary=True)
     binary.load_state_dict(float_net.state_dict())
     few = torch.from_numpy(patches[:5])
     with torch.inference_mode():
@@ -75,7 +75,7 @@ def test_binary_l2net_is_the_sign_of_the_float_one(patches):
 @pytest.fixture(scope="module")
 def central(patches, tmp_path_factory):
     torch.manual_seed(0)
-    trained = L2Net()
+    trained = MeanImageL2Net()
     trained.study(patches[:, :32, :32], np.arange(40))
     file = tmp_path_factory.mktemp("l2net") / "weights.safetensors"
     file.write_bytes(pack(trained))

@@ -35,7 +35,7 @@ from zoo import shipped as shipped_models
 from zoo import trained
 from zoo.backbones import L2Net, resize
 from zoo.card import Card
-from zoo.training.recipe import NETWORKS, Part, make
+from zoo.training.recipe import Part, make
 
 PATCHES = np.random.default_rng(0).integers(0, 256, (9, 65, 65), dtype=np.uint8)
 PATCHES[3] = 128
@@ -60,7 +60,7 @@ def shipped(network, tmp_path, monkeypatch):
 
 
 VARIANTS = [
-    *({"name": name} for name in sorted(NETWORKS)),
+    *({"name": name} for name in registry.names("networks")),
     *({"name": name, "binary": True} for name in ("doap", "doap-st", "l2net-mean-image")),
 ]
 

@@ -7,14 +7,14 @@ angles. X.-Y. Zhang et al., AdaSample, section 5.2, mark methods that are traine
 import numpy as np
 
 from harness.errors import InputError
-from zoo.training import pairs as matching
 from zoo.training.groups import Groups
-from zoo.training.method import Batch, Sampler
+from zoo.training.method import Sampler, Selection
+from zoo.training.pairs import Points, random_points
 
 
 def classes(
-    groups: Groups, point: matching.Points, k: int, turn: float, rng: np.random.Generator
-) -> Batch:
+    groups: Groups, point: Points, k: int, turn: float, rng: np.random.Generator
+) -> Selection:
     """k patches of each of these points, one point after the other.
 
     A point with more than k patches gives k random ones. Where it has fewer, its patches come
@@ -28,17 +28,17 @@ def classes(
     which = np.where(made, rng.integers(size, size=(n, k)), shuffled)
     degrees = np.where(made, rng.uniform(-turn, turn, (n, k)), 0).astype(np.float32)
     rows = groups.order[groups.start[point][:, None] + which]
-    return Batch(rows.ravel(), np.repeat(point, k), degrees.ravel())
+    return Selection(rows.ravel(), np.repeat(point, k), degrees.ravel())
 
 
-def any_pairs(batch: Batch, k: int, rng: np.random.Generator) -> Batch:
+def any_pairs(selected: Selection, k: int, rng: np.random.Generator) -> Selection:
     """A random pair of patches of each class of k: anchors first, then positives."""
-    n = len(batch) // k
+    n = len(selected) // k
     anchor = rng.integers(k, size=n)
     other = (anchor + rng.integers(1, k, size=n)) % k
     at = np.concatenate([np.arange(n) * k + anchor, np.arange(n) * k + other])
-    assert batch.angle is not None
-    return Batch(batch.rows[at], batch.point[at], batch.angle[at])
+    assert selected.angle is not None
+    return Selection(selected.rows[at], selected.point[at], selected.angle[at])
 
 
 def random_pairs(
@@ -55,13 +55,13 @@ def random_pairs(
 
     Args and errors: `pairs.random_pairs`; `k` and `turn` as in `classes`.
     """
-    draw = matching.points(groups, n, seed, images=images, share=share)
+    draw = random_points(groups, n, seed, images=images, share=share)
 
-    def batch(step: int) -> Batch:
+    def select(step: int) -> Selection:
         point, _, rng = draw(step)
         return any_pairs(classes(groups, point, k, turn, rng), k, rng)
 
-    return batch
+    return select
 
 
 def refuse_copies(k: int | None, turn: float) -> None:

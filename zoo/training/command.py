@@ -26,7 +26,7 @@ from harness.stopping import after_this_step
 from harness.types import Patches
 from zoo import card as cards
 from zoo import trained
-from zoo.card import Card, Moment, Source
+from zoo.card import Card, Moment, TrainingData
 from zoo.training import recipe as recipes
 from zoo.training import state
 from zoo.training.log import open_log, read_log
@@ -321,7 +321,7 @@ def _card(run: Run, parts: Sequence[Dataset], last: Seen, sha256: str, log: Sequ
         trained_on=tuple(sorted(run.dataset.sources | network.inherited)),
         licence=recipe.licence,
         recipe=json.loads(recipe.model_dump_json(exclude_none=True, exclude=NOT_ON_CARD)),
-        data=tuple(Source(name=part.name, sha256=part.sha256) for part in parts),
+        data=tuple(TrainingData(name=part.name, sha256=part.sha256) for part in parts),
         seed=recipe.seed,
         steps=last.step,
         hours=hours(log),

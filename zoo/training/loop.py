@@ -28,7 +28,7 @@ from zoo.training import held_out, state
 from zoo.training.augment import augmented
 from zoo.training.describe import Described
 from zoo.training.groups import Groups
-from zoo.training.method import Batch, Method, Sampler
+from zoo.training.method import Batch, Method, Sampler, Selection
 from zoo.training.recipe import Pairs, Recipe, make
 from zoo.training.together import add_gradients, any_of, number, together
 
@@ -208,13 +208,13 @@ def train(
     network.train()
     if first in (0, recipe.steps):  # nothing is done yet, or all is
         yield Seen(first, fpr95=_validated(run), seconds=before)
-    for step, batch, patches in fed(run, first):
-        loss, lr = update(run, optimiser, step, batch, patches)
+    for step, selected, patches in fed(run, first):
+        loss, lr = update(run, optimiser, step, selected, patches)
         seconds = before + time.monotonic() - began
         done = step + 1
         last = done == recipe.steps
         fpr95 = _validated(run) if is_moment(recipe, done) else None
-        seen = Seen(done, loss, lr, fpr95, len(batch), seconds)
+        seen = Seen(done, loss, lr, fpr95, len(selected), seconds)
         # Logged before the state is kept: a kill in between costs a step, not a line of the log.
         yield seen
         if recipe.keeps_weights(done):
@@ -262,39 +262,39 @@ def optimiser_of(run: Run) -> torch.optim.Optimizer:
     )
 
 
-def fed(run: Run, first: int) -> Iterator[tuple[int, Batch, UInt8[np.ndarray, "n side side"]]]:
-    """Steps from `first` on, with batch and patches, read while the step before is computed."""
+def fed(run: Run, first: int) -> Iterator[tuple[int, Selection, UInt8[np.ndarray, "n side side"]]]:
+    """Steps from `first` on, with selection and patches, read during the step before."""
 
-    def read(step: int) -> tuple[int, Batch, Any]:
-        batch = run.sampler(step)
-        return step, batch, run.patches[batch.rows]
+    def read(step: int) -> tuple[int, Selection, Any]:
+        selected = run.sampler(step)
+        return step, selected, run.patches[selected.rows]
 
     with ThreadPoolExecutor(1) as pool:
         ahead = pool.submit(read, first) if first < run.recipe.steps else None
         while ahead:
-            found = ahead.result()
-            following = found[0] + 1
+            ready = ahead.result()
+            following = ready[0] + 1
             ahead = pool.submit(read, following) if following < run.recipe.steps else None
-            yield found
+            yield ready
 
 
 def update(
-    run: Run, optimiser: torch.optim.Optimizer, step: int, batch: Batch, patches: np.ndarray
+    run: Run, optimiser: torch.optim.Optimizer, step: int, selected: Selection, patches: np.ndarray
 ) -> tuple[float, float]:
-    """One update; the loss before it, and the learning rate."""
+    """Update the weights once; returns the loss before the update, and the learning rate."""
     recipe, device = run.recipe, run.device
     torch.manual_seed(_seed(recipe.seed, step, number() + 1))  # of dropout
     random = torch.Generator().manual_seed(_seed(recipe.seed, step, 0))
-    point = torch.from_numpy(batch.point).to(device)
+    point = torch.from_numpy(selected.point).to(device)
     x = augmented(
         torch.from_numpy(patches).to(device),
         point,
-        None if batch.angle is None else torch.from_numpy(batch.angle).to(device),
+        None if selected.angle is None else torch.from_numpy(selected.angle).to(device),
         dihedral=recipe.augmentation.dihedral,
         random=random,
     )
-    row = torch.from_numpy(batch.rows).to(device)
-    loss = run.method(Described(run.network, run.precision), x, point, random, row)
+    row = torch.from_numpy(selected.rows).to(device)
+    loss = run.method(Batch(Described(run.network, run.precision), x, point, random, row))
     value = float(loss.detach())
     if not math.isfinite(value):
         raise ComputeError(

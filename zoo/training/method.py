@@ -1,7 +1,7 @@
-"""What a method gives to the training loop: its batches and its loss.
+"""Base class of training methods: a method selects the patches of a step and computes its loss.
 
-An option that is added to a method later is marked with `recipe.Later`, so that recipes from before
-keep their meaning.
+An option that is added to a method later is marked with `recipe.Later`, so that older recipes keep
+their meaning.
 """
 
 from collections.abc import Callable
@@ -21,30 +21,31 @@ Rows = Int[np.ndarray, " n"]
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
-    """Patches of one step, by their rows in the training set, in the order that a loss sees.
+class Selection:
+    """Rows of the training set whose patches make the batch of one step, in the batch's order.
 
-    A row may come twice: turned by another angle, it is another patch.
+    A row can occur twice, with different angles: the turned patches are different patches.
     """
 
     rows: Rows
     point: Rows  # two patches match iff their points are equal; any numbers >= 0
-    angle: Float32[np.ndarray, " n"] | None = None  # degrees, counterclockwise; None: as they are
+    angle: Float32[np.ndarray, " n"] | None = None  # degrees, counterclockwise; None: not turned
 
     def __len__(self) -> int:
-        """Patches in it."""
+        """Number of patches."""
         return len(self.rows)
 
 
-Sampler = Callable[[int], Batch]
-"""The batch of a step, from 0 on; it depends on seed and step alone."""
+Sampler = Callable[[int], Selection]
+"""The selection of a step, from step 0 on; it depends on the seed and the step alone."""
 
 
 @runtime_checkable
 class Describe(Interface):
-    """The network as a loss sees it: the whole batch in, all vectors out, whoever computes them.
+    """The network as a loss sees it: all patches in, the vectors of all patches out.
 
-    On several devices each describes a part, and all get the vectors of all, with gradients.
+    On several devices each device describes a part of the patches, and every device gets all
+    vectors, with gradients.
     """
 
     def __call__(self, patches: Float[torch.Tensor, "n 1 side side"]) -> torch.Tensor:
@@ -52,7 +53,7 @@ class Describe(Interface):
         ...
 
     def maps(self, patches: Float[torch.Tensor, "n 1 side side"]) -> tuple[torch.Tensor, ...]:
-        """What the network gives on the way (see its `maps`), its vectors last; else as a call."""
+        """The network's intermediate maps (see its `maps`), its vectors last; else as a call."""
         ...
 
     def still(self, patches: Float[torch.Tensor, "n 1 side side"]) -> torch.Tensor:
@@ -60,57 +61,84 @@ class Describe(Interface):
         ...
 
 
-class Method(nn.Module):
-    """One way to train: parameters and buffers of its own are trained and kept with the network's.
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """All that the loss of one step depends on.
 
-    The arguments of its maker are the table [method] of a recipe, validated by their types.
+    A batch of pairs has the anchors first, then the positives in the same order.
     """
 
-    codes = False  # True: it trains networks that say so too, whose activations become bits
+    describe: Describe  # the network
+    patches: Float[torch.Tensor, "n 1 side side"]  # grey values in [0, 255], augmented
+    point: Int[torch.Tensor, " n"]  # two patches match iff their points are equal
+    random: torch.Generator  # on the CPU, seeded by seed and step; the same on every device
+    row: Int[torch.Tensor, " n"] | None = None  # in the training set; the loop always gives it
 
-    def study(self, patches: Callable[[int], Patches], groups: Groups) -> None:
-        """Take what it needs from the training set, before batches are drawn.
+    @property
+    def pair_point(self) -> Int[torch.Tensor, " pairs"]:
+        """The point of each pair."""
+        return self.point.chunk(2)[0]
+
+    def pair_vectors(self, *, separate: bool) -> tuple[torch.Tensor, torch.Tensor]:
+        """Vectors of the anchors, and of the positives.
 
         Args:
-            patches: gives those of the whole training set, at a size.
-            groups: what is trained on.
+            separate: the network sees anchors and positives one after the other, so that batch
+                normalisation takes the statistics of each half; else it sees them together.
+        """
+        if separate:
+            anchor, positive = self.patches.chunk(2)
+            return self.describe(anchor), self.describe(positive)
+        anchor, positive = self.describe(self.patches).chunk(2)
+        return anchor, positive
+
+    def pair_maps(self, *, separate: bool) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Each of the network's `maps` of the anchors, and of the positives.
+
+        Args:
+            separate: as for `pair_vectors`.
+        """
+        if separate:
+            halves = [self.describe.maps(half) for half in self.patches.chunk(2)]
+            return list(zip(*halves, strict=True))
+        return [(a, p) for a, p in (both.chunk(2) for both in self.describe.maps(self.patches))]
+
+
+class Method(nn.Module):
+    """A training method; its parameters and buffers are trained and kept with the network's.
+
+    The table [method] of a recipe holds the arguments of `__init__`, checked by their annotations.
+    """
+
+    codes = False  # True: for networks with codes = True, whose activations become bits
+
+    def study(self, patches: Callable[[int], Patches], groups: Groups) -> None:
+        """Read the training set before the first batch is drawn; by default, do nothing.
+
+        Args:
+            patches: returns the patches of the whole training set at a size.
+            groups: the rows to train on, by point.
         """
 
     def steps_of_a_pass(self, groups: Groups) -> int:
-        """Steps in which the training set is gone through once, as the method's paper counts it.
+        """Steps of one pass through the training set, as the method's paper counts them.
 
-        An epoch of a recipe with steps_per_epoch = "pass"; a method that does without need not
-        say it.
+        A recipe with steps_per_epoch = "pass" needs this; other recipes do not.
         """
         raise NotImplementedError
 
     def pairs_per_step(self) -> int:
-        """Matching pairs in a batch; a method without pairs need not say it."""
+        """Matching pairs in a batch; a method without pairs need not define it."""
         raise NotImplementedError
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
-        """How batches are drawn.
+        """The function that selects the patches of each step.
 
         Raises:
-            ValueError: at once, if the training set can't give such batches; says why.
+            InputError: if the training set is too small for such batches; says why.
         """
         raise NotImplementedError
 
-    def forward(
-        self,
-        describe: Describe,
-        patches: Float[torch.Tensor, "n 1 side side"],
-        point: Int[torch.Tensor, " n"],
-        random: torch.Generator,
-        row: Int[torch.Tensor, " n"] | None = None,
-    ) -> Float[torch.Tensor, ""]:
-        """The loss of one batch.
-
-        Args:
-            describe: the network.
-            patches: grey values in [0, 255], augmented, in the order of the batch.
-            point: two patches match iff equal.
-            random: seeded by seed and step, on the CPU; the same on every device.
-            row: in the training set; the loop gives it, few losses look at it.
-        """
+    def forward(self, batch: Batch) -> Float[torch.Tensor, ""]:
+        """The loss of one batch."""
         raise NotImplementedError

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from harness.errors import InputError
 from zoo.training.groups import Groups
-from zoo.training.method import Batch, Describe, Sampler
+from zoo.training.method import Sampler, Selection
 
 Points = Int[np.ndarray, " n"]
 
@@ -35,19 +35,19 @@ def random_pairs(
     Raises:
         InputError: if there are too few points or images, or points without a pair.
     """
-    draw = points(groups, n, seed, images=images, share=share)
+    draw = random_points(groups, n, seed, images=images, share=share)
 
-    def batch(step: int) -> Batch:
+    def select(step: int) -> Selection:
         point, first, rng = draw(step)
         return pairs_of(groups, point, rng, first)
 
-    return batch
+    return select
 
 
 Drawn = tuple[Points, Points | None, np.random.Generator]
 
 
-def points(
+def random_points(
     groups: Groups, n: int, seed: int, *, images: int | None = None, share: float = 0.5
 ) -> Callable[[int], Drawn]:
     """Each step n points, no two the same; which patch is the anchor where that is decided, too.
@@ -55,7 +55,7 @@ def points(
     The third thing is the step's generator, for all else that is to be drawn. Arguments and errors
     are those of `random_pairs`.
     """
-    check(groups, n)
+    must_have_pairs(groups, n)
     if images is not None:
         return _from_few_images(groups, n, seed, images, round(share * n))
 
@@ -71,34 +71,6 @@ def pass_of_patches(groups: Groups, patches: int) -> int:
     return len(groups.order) // patches
 
 
-def described(
-    describe: Describe, patches: Float[torch.Tensor, "n 1 side side"], *, separate: bool
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Vectors of the anchors and of the positives of a batch.
-
-    Args:
-        describe: the network.
-        patches: anchors first, then positives.
-        separate: anchors and positives pass the network one after the other, so that batch
-            normalisation takes the statistics of each half apart; else they pass it together.
-    """
-    if separate:
-        anchor, positive = patches.chunk(2)
-        return describe(anchor), describe(positive)
-    anchor, positive = describe(patches).chunk(2)
-    return anchor, positive
-
-
-def described_maps(
-    describe: Describe, patches: Float[torch.Tensor, "n 1 side side"], *, separate: bool
-) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """As `described`, but each of the network's `maps`: its anchors and its positives."""
-    if separate:
-        halves = [describe.maps(half) for half in patches.chunk(2)]
-        return list(zip(*halves, strict=True))
-    return [(a, p) for a, p in (one.chunk(2) for one in describe.maps(patches))]
-
-
 def every_point(groups: Groups, n: int, seed: int) -> Sampler:
     """Each epoch every point once, in another random order, with a random pair of its patches.
 
@@ -112,22 +84,22 @@ def every_point(groups: Groups, n: int, seed: int) -> Sampler:
     Raises:
         InputError: if there are too few points, or points without a pair.
     """
-    check(groups, n)
+    must_have_pairs(groups, n)
     steps = len(groups) // n
 
     @lru_cache(maxsize=1)
     def order(epoch: int) -> Points:
         return np.random.default_rng([seed, epoch, EPOCH]).permutation(len(groups))
 
-    def batch(step: int) -> Batch:
+    def select(step: int) -> Selection:
         epoch, i = divmod(step, steps)
         point = order(epoch)[i * n : (i + 1) * n]
         return pairs_of(groups, point, np.random.default_rng([seed, step, STEP]))
 
-    return batch
+    return select
 
 
-def check(groups: Groups, n: int) -> None:
+def must_have_pairs(groups: Groups, n: int) -> None:
     """Refuse a training set that can't give n pairs, each of another point.
 
     Raises:
@@ -149,7 +121,7 @@ def check(groups: Groups, n: int) -> None:
 
 def pairs_of(
     groups: Groups, point: Points, rng: np.random.Generator, first: Points | None = None
-) -> Batch:
+) -> Selection:
     """One pair of patches of each of these points, both drawn at random.
 
     Args:
@@ -164,10 +136,10 @@ def pairs_of(
     second += second >= first
     start = groups.start[point]
     rows = groups.order[np.concatenate([start + first, start + second])]
-    return Batch(rows, np.tile(point, 2))
+    return Selection(rows, np.tile(point, 2))
 
 
-def without(
+def other_points(
     taken: Int[np.ndarray, " taken"], groups: Groups, n: int, rng: np.random.Generator
 ) -> Points:
     """So many random points, no two the same and none of those that are taken."""
@@ -208,7 +180,7 @@ def _from_few_images(
             place = np.concatenate([place, places[new]])
             if len(point) == near:
                 break
-        point = np.concatenate([point, without(point, groups, n - near, rng)])
+        point = np.concatenate([point, other_points(point, groups, n - near, rng)])
         first = rng.integers(groups.size[point])
         first[:near] = place - groups.start[point[:near]]
         return point, first, rng

@@ -3,55 +3,33 @@
 import inspect
 import math
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     ValidationError,
-    create_model,
     field_validator,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
+from harness import registry, settings
 from harness.errors import FileMissingError, InputError, UnknownNameError, one_line
 from harness.files import folders, texts
-from harness.registry import unknown
 
 UNFIT = (ValueError, TypeError, LookupError, ImportError, RuntimeError)
-"""Errors of a part that is not known, can't be imported, or doesn't take what it is given."""
+"""Errors of a method or network that is unknown, cannot be imported, or refuses its options."""
+
+Kind = Literal["method", "network"]
 
 RECIPES = Path(__file__).parents[1] / "recipes"
-
-METHODS = {
-    "adasample": "zoo.adasample:AdaSample",
-    "doap": "zoo.doap:DOAP",
-    "doap-binary": "zoo.doap:BinaryDOAP",
-    "hardnet": "zoo.hardnet:HardNet",
-    "hynet": "zoo.hynet:Hybrid",
-    "l2net": "zoo.l2net:Progressive",
-    "mixed-context": "zoo.mixed_context:MixedContext",
-    "sosnet": "zoo.sosnet:SOSNet",
-    "triplet-swap": "zoo.triplet_swap:TripletSwap",
-}
-"""Names in [method]; another package's is written as package.module:Name."""
-
-NETWORKS = {
-    "doap": "zoo.doap_networks:L2Net",
-    "doap-st": "zoo.doap_networks:SpatialTransformer",
-    "hynet": "zoo.hynet:HyNet",
-    "l2net": "zoo.backbones:L2Net",
-    "l2net-cs": "zoo.l2net:CentralSurround",
-    "l2net-mean-deviation": "zoo.mixed_context:L2Net",
-    "l2net-mean-image": "zoo.l2net:L2Net",
-    "tfeat": "zoo.triplet_swap:TFeat",
-}
-"""Names in [network]; another package's is written as package.module:Name."""
 
 Share = Annotated[float, Ge(0), Lt(1)]
 Dihedral = bool | Literal["hardnet", "tfeat"]
@@ -68,13 +46,27 @@ class Later:
     before: Any
 
 
-class Strict(BaseModel):
+class RecipeTable(BaseModel):
     """A table of a recipe: an unknown key, or a value of another type, is an error."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, ser_json_inf_nan="strings")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, table: Any) -> Any:
+        for key in table if isinstance(table, dict) else ():
+            if key not in cls.model_fields:
+                message = registry.unknown("settings", str(key), cls.model_fields)
+                raise PydanticCustomError("unknown_setting", "{message}", {"message": message})
+        return table
 
-class Optimiser(Strict):
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _readings(cls, value: Any, take: Callable[[Any], Any]) -> Any:
+        return settings.taken(value, take)
+
+
+class Optimiser(RecipeTable):
     """Stochastic gradient descent with momentum, or Adam, whose first beta the momentum is."""
 
     name: Literal["sgd", "adam"] = "sgd"
@@ -84,19 +76,12 @@ class Optimiser(Strict):
     weight_decay: Annotated[float, Ge(0)] = 0.0
 
 
-class Schedule(Strict):
+class Schedule(RecipeTable):
     """By what the learning rate is multiplied, epoch by epoch or step by step."""
 
     name: Literal["constant", "linear", "steps", "exponential"]
     at: tuple[Annotated[int, Gt(0)], ...] = ()  # "steps": epochs after which `factor` is applied
     factor: Annotated[float, Gt(0), Le(1)] = 1.0
-
-    @model_validator(mode="before")
-    @classmethod
-    def _lists(cls, given: Any) -> Any:
-        if isinstance(given, dict) and isinstance(given.get("at"), list):
-            return given | {"at": tuple(given["at"])}
-        return given
 
     @model_validator(mode="after")
     def _complete(self) -> "Schedule":
@@ -116,7 +101,7 @@ class Schedule(Strict):
         return self.factor**epoch
 
 
-class Augmentation(Strict):
+class Augmentation(RecipeTable):
     """Random changes of the patches in every step.
 
     `dihedral` is one symmetry of the square for all patches of a point. True draws each of the 8
@@ -126,7 +111,7 @@ class Augmentation(Strict):
     dihedral: Dihedral = False
 
 
-class Checkpoints(Strict):
+class Checkpoints(RecipeTable):
     """Which weights are kept on the way, with their cards, in epochs/NUMBER of the training.
 
     They change nothing in the training, and can be asked for when it is resumed.
@@ -135,7 +120,7 @@ class Checkpoints(Strict):
     every: Annotated[int, Gt(0)] | None = None  # epochs; None keeps only the last weights
 
 
-class Pairs(Strict):
+class Pairs(RecipeTable):
     """An epoch of so many pairs, however many a step takes; the last step may exceed it."""
 
     pairs: Annotated[int, Gt(0)]
@@ -148,13 +133,27 @@ class Part(BaseModel):
 
     name: str
 
+    @field_validator("name", mode="wrap")
+    @classmethod
+    def _readings(cls, value: Any, take: Callable[[Any], Any]) -> Any:
+        return settings.taken(value, take)
+
     @property
     def options(self) -> dict[str, Any]:
         """The keyword arguments."""
         return dict(self.model_extra or {})
 
 
-class Recipe(Strict):
+def _an_epoch(given: Any) -> Any:
+    """Check all three forms together: pydantic would report an error for each."""
+    number = given["pairs"] if isinstance(given, dict) and set(given) == {"pairs"} else given
+    known = given == "pass" or isinstance(given, Pairs) or (type(number) is int and number > 0)
+    if not known:
+        raise InputError('an epoch is a number of steps above 0, "pass" or { pairs = N }')
+    return given
+
+
+class Recipe(RecipeTable):
     """Settings of one training. Steps count from 0; an epoch is a number of steps.
 
     `steps_per_epoch` is a number of steps, or "pass": the steps in which the method goes through
@@ -168,9 +167,11 @@ class Recipe(Strict):
     name: str
     paper: str = ""
     licence: str = "unknown"  # of the weights
-    data: tuple[str, ...]
+    data: Annotated[tuple[str, ...], MinLen(1)]
     epochs: Annotated[int, Gt(0)]
-    steps_per_epoch: Annotated[int, Gt(0)] | Literal["pass"] | Pairs
+    steps_per_epoch: Annotated[
+        Annotated[int, Gt(0)] | Literal["pass"] | Pairs, BeforeValidator(_an_epoch)
+    ]
     seed: Annotated[int, Ge(0)] = 0
     held_out: Share = 0.05
     method: Part
@@ -179,16 +180,6 @@ class Recipe(Strict):
     schedule: Schedule = Schedule(name="constant")
     augmentation: Augmentation = Augmentation()
     checkpoints: Checkpoints = Checkpoints()
-
-    @field_validator("steps_per_epoch", mode="before")
-    @classmethod
-    def _an_epoch(cls, given: Any) -> Any:
-        """Check all three forms here: pydantic would report one error for each."""
-        number = given["pairs"] if isinstance(given, dict) and set(given) == {"pairs"} else given
-        known = given == "pass" or isinstance(given, Pairs) or (type(number) is int and number > 0)
-        if not known:
-            raise InputError('an epoch is a number of steps above 0, "pass" or { pairs = N }')
-        return given
 
     @property
     def epoch(self) -> int:
@@ -226,89 +217,92 @@ def listing() -> dict[str, str]:
     return {name: read(name).paper for name in names()}
 
 
-def read(spec: str, settings: Sequence[str] = (), data: Sequence[str] = ()) -> Recipe:
-    """The recipe of a name or of a TOML file, with settings KEY=VALUE and other data over it.
+def read(spec: str, changes: Sequence[str] = (), data: Sequence[str] = ()) -> Recipe:
+    """The recipe of a name or of a TOML file, after changes KEY=VALUE and with other data.
 
-    KEY is that of a table where it has dots: optimiser.lr=0.1. VALUE is written as in TOML; what
-    TOML can't read is text.
+    A dot in KEY leads into a table: optimiser.lr=0.1. `harness.settings` says how VALUE is read.
 
     Raises:
-        UnknownNameError: if there is none of this name.
-        InputError: if it is no TOML, or a key, a value, a method or a network is not known.
+        UnknownNameError: if the zoo has no recipe of this name.
+        FileMissingError: if there is no such TOML file.
+        InputError: if the file is not TOML, or a key, a value, a method or a network is not known.
     """
     file = Path(spec) if spec.endswith(".toml") else RECIPES / f"{spec}.toml"
     if not file.is_file():
         if spec.endswith(".toml"):
             raise FileMissingError(f"no recipe file {file}")
-        raise UnknownNameError(f"{unknown('recipes', spec, names())}, or give a TOML file")
+        raise UnknownNameError(f"{registry.unknown('recipes', spec, names())}, or give a TOML file")
     try:
         table = tomllib.loads(texts.read(file))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file} is not TOML: {error}") from error
     table = {"name": file.stem, "network": {"name": "l2net"}} | table
-    for setting in settings:
-        _set(table, setting)
+    for change in changes:
+        _set(table, change)
     if data:
         table["data"] = list(data)
     return checked(table, file)
 
 
-def checked(table: Mapping[str, Any], source: object) -> Recipe:
-    """A recipe from its table; every part of it is known and accepts its arguments.
+def checked(table: Mapping[str, Any], origin: object) -> Recipe:
+    """The recipe of a table, if its method and network exist and take their options.
 
-    Arguments that are left out stand in it, too, so that what is kept of it stays what was trained
-    by, whatever becomes of a default.
+    Options that the table leaves out are filled in, so that a kept recipe keeps its meaning when a
+    default changes.
+
+    Args:
+        table: from TOML or JSON.
+        origin: of the table, for messages.
 
     Raises:
-        InputError: otherwise; names the source and the key.
+        InputError: names the origin and the key.
     """
-    data = table.get("data", [])
-    if isinstance(data, list | tuple):  # anything else is left to be refused
-        data = tuple(data) or None
     try:
-        recipe = Recipe.model_validate({**table, "data": data}, strict=True)
+        recipe = Recipe.model_validate(dict(table))
     except ValidationError as error:
-        raise InputError(f"{source}: {reason(error)}") from error
-    whole: dict[str, Part] = {}
+        raise InputError(f"{origin}: {reason(error)}") from error
+    complete: dict[str, Part] = {}
     for kind, part in (("method", recipe.method), ("network", recipe.network)):
         try:
-            whole[kind] = Part(name=part.name, **_options(find(kind, part.name), part.options))
+            complete[kind] = Part(name=part.name, **_options(find(kind, part.name), part))
         except UNFIT as error:
-            raise InputError(f"{source}: [{kind}] {reason(error)}") from error
-    return recipe.model_copy(update=whole)
+            raise InputError(f"{origin}: [{kind}] {reason(error)}") from error
+    return recipe.model_copy(update=complete)
 
 
-def kept(table: Mapping[str, Any], source: object) -> Recipe:
-    """The recipe that was kept with a training, in recipe.json or on a card, with its old meaning.
+def kept(table: Mapping[str, Any], origin: object) -> Recipe:
+    """The recipe of a training, from its recipe.json or its card, with the meaning it had then.
 
-    Options that came later get the value that says what was done before. A card names no data.
+    An option that was added later gets the value that describes the older trainings. A card names
+    no data.
 
     Raises:
         InputError: as `checked`.
     """
-    whole = {"data": ("unknown",), **table}
+    complete = {"data": ("unknown",), **table}
     for kind in ("method", "network"):
-        given = whole.get(kind)
-        part = given if isinstance(given, Mapping) else {}
+        part = complete.get(kind)
+        options = part if isinstance(part, Mapping) else {}
         try:
-            before = {name: one.before for name, one in _later(find(kind, str(part.get("name"))))}
+            maker = find(kind, str(options.get("name")))
         except UNFIT:
             continue  # `checked` reports it
+        before = {name: later.before for name, later in _later(maker)}
         # JSON has no infinity; recipes write it as text.
-        numbers = {name: math.inf if one == "Infinity" else one for name, one in part.items()}
-        whole[kind] = before | numbers
-    return checked(whole, source)
+        finite = {key: math.inf if value == "Infinity" else value for key, value in options.items()}
+        complete[kind] = before | finite
+    return checked(complete, origin)
 
 
 def read_kept(file: Path) -> Recipe:
-    """The recipe in the file that a training keeps of it.
+    """The recipe in a training's recipe.json.
 
     Raises:
-        InputError: if it is none; names the file.
+        InputError: if the file holds no recipe; names the file.
     """
     try:
         return kept(texts.read_json(file), file)
-    except (ValueError, TypeError) as error:  # of what is no table
+    except (ValueError, TypeError) as error:  # TypeError: the JSON is no table
         raise InputError(
             f"{file} is not the recipe of a training ({one_line(error)}): restore it, or train"
             " anew with another --out"
@@ -316,67 +310,77 @@ def read_kept(file: Path) -> Recipe:
 
 
 def identity(recipe: Recipe) -> dict[str, Any]:
-    """Settings that decide the weights: with the same data, equal ones are the same training.
+    """Settings that decide the weights: with the same data, equal settings give equal weights.
 
-    Where the data lie and which weights are kept on the way decide nothing. An option that came
-    later is left out at its value from before, so that older trainings keep their identity.
+    The place of the data and the kept checkpoints are left out. An option that was added later is
+    left out if it has the value of the older trainings, so that these keep their identity.
     """
-    said = recipe.model_dump(mode="json", exclude={"data", "checkpoints"})
+    table = recipe.model_dump(mode="json", exclude={"data", "checkpoints"})
     for kind in ("method", "network"):
-        for name, later in _later(find(kind, said[kind]["name"])):
-            if said[kind][name] == later.before:
-                del said[kind][name]
-    return said
+        for name, later in _later(find(kind, table[kind]["name"])):
+            if table[kind][name] == later.before:
+                del table[kind][name]
+    return table
 
 
-def differences(one: Recipe, other: Recipe) -> dict[str, tuple[Any, Any]]:
-    """The settings in which two recipes are different trainings, and both values of each."""
-    a, b = (dict(_flat(one.model_dump(mode="json"))) for one in (one, other))
-    decide = {*dict(_flat(identity(one))), *dict(_flat(identity(other)))}
+def differences(before: Recipe, now: Recipe) -> dict[str, tuple[Any, Any]]:
+    """Settings that decide the weights and differ between two recipes, with both values."""
+    a, b = (dict(_flat(recipe.model_dump(mode="json"))) for recipe in (before, now))
+    decide = {*dict(_flat(identity(before))), *dict(_flat(identity(now)))}
     return {key: (a.get(key), b.get(key)) for key in sorted(decide) if a.get(key) != b.get(key)}
 
 
-def make(kind: Literal["method", "network"], part: Part) -> Any:
-    """The method or network that a part of a checked recipe stands for."""
+def make(kind: Kind, part: Part) -> Any:
+    """The method or network that a part of a checked recipe names, with its options."""
     maker = find(kind, part.name)
-    return maker(**_options(maker, part.options))
+    return maker(**_options(maker, part))
 
 
-def find(kind: str, name: str) -> Any:
-    """The class of a method or network: one of the zoo's names, or package.module:Name."""
-    known = METHODS if kind == "method" else NETWORKS
-    place = known.get(name, name)
-    if ":" not in place:
-        raise UnknownNameError(unknown(f"{kind}s", name, known))
-    module, _, attribute = place.partition(":")
-    found = getattr(import_module(module), attribute, None)
-    wanted = _kinds()[kind]
-    if not (isinstance(found, type) and issubclass(found, wanted)):
-        raise UnknownNameError(f"{place} is no {wanted.__name__}, a class of {wanted.__module__}")
-    return found
+def find(kind: Kind, name: str) -> Any:
+    """The class of a method or network: an installed name, or package.module:Class.
+
+    Raises:
+        UnknownNameError: if there is none, or it is no class of that kind; says the nearest name.
+        ImportError, ValueError: if its module cannot be imported.
+    """
+    if ":" in name:
+        module, _, attribute = name.partition(":")
+        named = getattr(import_module(module), attribute, None)
+    else:
+        named = registry.load(f"{kind}s", name)
+    base = _bases()[kind]
+    if not (isinstance(named, type) and issubclass(named, base)):
+        raise UnknownNameError(f"{name} is no {base.__name__}, a class of {base.__module__}")
+    return named
 
 
-def _kinds() -> dict[str, type]:
-    from zoo.backbones import Network  # torch takes its time, and names are told without
+def _bases() -> dict[Kind, type]:
+    from zoo.backbones import Network  # here: torch is slow to import, and listings do without it
     from zoo.training.method import Method
 
     return {"method": Method, "network": Network}
 
 
-def _options(maker: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Keyword arguments, validated by the types in the signature of what takes them."""
-    fields: dict[str, Any] = {
-        name: (one.annotation, ... if one.default is one.empty else one.default)
-        for name, one in inspect.signature(maker).parameters.items()
+def _options(maker: Any, part: Part) -> dict[str, Any]:
+    """Keyword arguments of a method or network: the options of a part, and defaults."""
+    parameters = inspect.signature(maker).parameters
+    given = settings.accepted(maker, part.options, part.name, also_positional=True)
+    defaults = {
+        name: parameter.default
+        for name, parameter in parameters.items()
+        if parameter.default is not parameter.empty
     }
-    model = create_model("Options", __base__=Strict, **fields)
-    return dict(model.model_validate(given))
+    complete = defaults | given
+    for name in parameters:
+        if name not in complete:
+            raise InputError(f"{part.name} needs a value of {name}")
+    return complete
 
 
 def _later(maker: Any) -> Iterator[tuple[str, Later]]:
-    """Options of a method or network that came later."""
-    for name, one in inspect.signature(maker).parameters.items():
-        for mark in getattr(one.annotation, "__metadata__", ()):
+    """Options of a method or network that were added later."""
+    for name, parameter in inspect.signature(maker).parameters.items():
+        for mark in getattr(parameter.annotation, "__metadata__", ()):
             if isinstance(mark, Later):
                 yield name, mark
 
@@ -390,27 +394,24 @@ def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]
             yield f"{above}{key}", value
 
 
-def _set(table: dict[str, Any], setting: str) -> None:
-    key, equals, text = setting.partition("=")
-    if not equals or not key:
-        raise InputError(f"--set {setting} is not KEY=VALUE, e.g. --set optimiser.lr=0.1")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text
+def _set(recipe: dict[str, Any], change: str) -> None:
+    """Put a change KEY=VALUE into the table of a recipe."""
+    key, text = settings.split(change)
     *path, last = key.split(".")
+    table: Any = recipe
     for name in path:
         table = table.setdefault(name, {})
         if not isinstance(table, dict):
-            raise InputError(f"--set {setting}: {name} is no table of the recipe")
-    table[last] = value
+            raise InputError(f"--set {change}: {name} is no table of the recipe")
+    inline = settings.table(text)
+    table[last] = text if inline is None else inline
 
 
 def reason(error: Exception) -> str:
-    """Why a recipe, or a part of one, is refused, in one line: of one of UNFIT."""
+    """Why a recipe or a part of a recipe is refused, on one line; the error is one of UNFIT."""
     if not isinstance(error, ValidationError):
         return one_line(error.args[0] if error.args else type(error).__name__)
     return "; ".join(
-        f"{'.'.join(map(str, one['loc']))}: {one['msg']} (given: {one['input']!r:.60})"
-        for one in error.errors()
+        f"{'.'.join(map(str, each['loc']))}: {each['msg']} (given: {each['input']!r:.60})"
+        for each in error.errors()
     )

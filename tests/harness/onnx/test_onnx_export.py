@@ -194,7 +194,7 @@ NETWORKS = {  # every network of the zoo that is no part of another, as users ha
     "central-surround": lambda: Deployed(l2net_paper.CentralSurround()),
     "HyNet": lambda: Deployed(HyNet()),
     "TFeat to be trained": lambda: Deployed(triplet_swap.TFeat()),
-    "L2-Net of the mixed context": lambda: Deployed(mixed_context.L2Net()),
+    "L2-Net of the mixed context": lambda: Deployed(mixed_context.MeanDeviationL2Net()),
     "BNNet": lambda: Deployed(mixed_context.BNNet()),
     "spatial transformer": lambda: Deployed(SpatialTransformer()),
 }

@@ -9,7 +9,7 @@ from cards import card_of
 
 from harness import Block, Dataset
 from zoo import card as cards
-from zoo.l2net import L2Net
+from zoo.l2net import MeanImageL2Net
 from zoo.trained import pack
 from zoo.training import loop, recipe
 from zoo.training.groups import Groups
@@ -41,7 +41,7 @@ def l2net(tmp_path_factory):
     """Weights that the central-surround network starts from."""
     torch.manual_seed(0)
     file = tmp_path_factory.mktemp("l2net") / "weights.safetensors"
-    file.write_bytes(pack(L2Net()))
+    file.write_bytes(pack(MeanImageL2Net()))
     card = card_of(file.read_bytes(), network={"name": "l2net-mean-image"})
     cards.write(file.with_name("card.json"), card)
     return file

@@ -22,9 +22,7 @@ ON_CPU = {"device": torch.device("cpu"), "precision": torch.float32}
 
 
 @pytest.fixture
-def small(monkeypatch):
-    monkeypatch.setitem(recipe.METHODS, "contrast", "small_training:Contrast")
-    monkeypatch.setitem(recipe.NETWORKS, "small", "small_training:Small")
+def small():
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # nothing here is worth sharing
     yield
@@ -83,8 +81,7 @@ def test_a_stopped_training_resumes_to_the_same_weights(small, tmp_path, after):
 def one_of_two(rank, folder):
     store = dist.FileStore(f"{folder}/store", 2)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=2)
-    parts = {"method": "small_training:Contrast", "network": "small_training:Small"}
-    run = run_of(**{kind: {"name": name} for kind, name in parts.items()})
+    run = run_of()
     asked_to_stop = rank == 1
     seen = list(loop.train(run, Path(folder), stop=lambda: asked_to_stop))
     Path(folder, f"{rank}.txt").write_text(str(seen[-1].step))
@@ -167,7 +164,7 @@ def test_points_with_one_patch_are_left_out_and_counted(small, tmp_path, caplog)
     block = Block("all", len(rows), "toy", lambda: patches)
     data = Dataset("toy", "", (block,), data.point[rows], data.image[rows])
     settings = ["epochs=4", "steps_per_epoch=3", "held_out=0.5", "method.pairs=16"]
-    made = recipe.read("hardnet", [*settings, "network.name=small"], ["toy"])
+    made = recipe.read("hardnet", [*settings, "network.name=small_training:Small"], ["toy"])
     run = loop.prepare(made, data, lambda side: patches, **ON_CPU)
     assert "2 of 60 points have one patch and give no matching pair: they are left out" in (
         caplog.text
@@ -258,7 +255,7 @@ def test_recipes_of_doap_train_on_their_data(
     monkeypatch.setattr(held_out, "FEWEST", 5)
     folder = str(sequences if name == "doap-hpatches" else romepatches.sample())
     settings = ["epochs=1", "steps_per_epoch=3", 'schedule={name="constant"}', "held_out=0.25"]
-    settings += [f"method.patches={patches}", "network.name=small"]
+    settings += [f"method.patches={patches}", "network.name=small_training:Small"]
     data = training_sets.open_set(folder)
     run = loop.prepare(
         recipe.read(name, settings, [folder]), data, lambda side: stored(data, side), **ON_CPU

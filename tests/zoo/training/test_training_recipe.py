@@ -4,7 +4,9 @@ import json
 import math
 
 import pytest
+from packages import installed
 
+from harness import registry
 from zoo import card, shipped
 from zoo.training import recipe, state
 
@@ -42,7 +44,7 @@ def test_every_recipe_of_the_zoo_is_accepted():
 
 def test_every_method_of_the_zoo_has_a_recipe():
     used = {recipe.read(name).method.name for name in recipe.names()}
-    assert used == set(recipe.METHODS)
+    assert used == set(registry.names("methods"))
 
 
 def test_settings_go_over_the_file_by_their_path(file):
@@ -55,11 +57,17 @@ def test_settings_go_over_the_file_by_their_path(file):
 @pytest.mark.parametrize(
     ("setting", "told"),
     [
-        ("optimizer.lr=1", "optimizer: Extra inputs are not permitted"),
+        ("optimizer.lr=1", "no setting named 'optimizer'; did you mean 'optimiser'?"),
         ("optimiser.lr=-1", "optimiser.lr: Input should be greater than 0"),
         ("optimiser.lr=fast", "optimiser.lr: Input should be a valid number"),
         ("epochs=2.5", "epochs"),
         ("epochs=true", "epochs"),
+        (
+            "optimiser.momentun=1",
+            "optimiser: no setting named 'momentun'; did you mean 'momentum'?",
+        ),
+        ("method.margin=wide", "[method] hardnet: margin is 'wide'; wanted is a number"),
+        ("method.pairs=1", "hardnet: pairs is '1'; wanted is greater than or equal to 2"),
         ("schedule.name=cosine", "schedule.name"),
         ("schedule.factor=1.0", "needs a factor below 1"),
         ("schedule.at=[]", "needs at"),
@@ -67,10 +75,10 @@ def test_settings_go_over_the_file_by_their_path(file):
         ("network.name='no_such_package:Net'", "[network] No module named 'no_such_package'"),
         ("network.name=':Net'", "[network] Empty module name"),
         ("network.name='.near:Net'", "[network] the 'package' argument is required"),
-        ("method.pears=3", "[method] pears: Extra inputs are not permitted"),
+        ("method.pears=3", "[method] hardnet: no option named 'pears'; did you mean 'pairs'?"),
         ("method.name=hardnt", "did you mean 'hardnet'"),
         ("network.name=l3net", "did you mean 'l2net'"),
-        ("network.dropout=many", "[network] dropout"),
+        ("network.dropout=many", "[network] l2net: dropout"),
         ("held_out=1", "held_out"),
         ("held_out=-0.1", "held_out"),
         ("steps_per_epoch=0", 'an epoch is a number of steps above 0, "pass" or { pairs = N }'),
@@ -80,8 +88,8 @@ def test_settings_go_over_the_file_by_their_path(file):
         ("steps_per_epoch=true", "steps_per_epoch: Value error, an epoch is a number of"),
         ("augmentation.dihedral=hynet", "augmentation.dihedral"),
         ("checkpoints.every=0", "checkpoints.every"),
-        ("method.separate=2", "[method] separate"),
-        ("method.class_size=1", "[method] class_size"),
+        ("method.separate=2", "[method] hardnet: separate"),
+        ("method.class_size=1", "[method] hardnet: class_size"),
         ("data.x=1", "data is no table"),
         ("data=5", "data: Input should be a valid tuple"),
         ("data=scenes", "data: Input should be a valid tuple"),
@@ -92,6 +100,70 @@ def test_what_is_not_known_or_of_another_type_is_refused(file, setting, told):
     with pytest.raises(ValueError) as error:
         recipe.read(file(), [setting])
     assert told in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("setting", "key", "value"),
+    [
+        ("licence=CC0", "licence", "CC0"),
+        ("licence='CC0'", "licence", "CC0"),
+        ("name=2024", "name", "2024"),
+        ("epochs=1_000", "epochs", 1000),
+        ("held-out=.25", "held_out", 0.25),
+        ('data=["a", "b"]', "data", ("a", "b")),
+        ("steps_per_epoch=pass", "steps_per_epoch", "pass"),
+        ("steps_per_epoch={pairs = 9}", "steps_per_epoch", recipe.Pairs(pairs=9)),
+        ("augmentation.dihedral=true", "augmentation", recipe.Augmentation(dihedral=True)),
+        ("augmentation.dihedral=tfeat", "augmentation", recipe.Augmentation(dihedral="tfeat")),
+        ("checkpoints.every=none", "checkpoints", recipe.Checkpoints()),
+    ],
+)
+def test_the_type_of_a_setting_decides_how_its_text_is_read(file, setting, key, value):
+    assert getattr(recipe.read(file(), [setting]), key) == value
+
+
+def test_options_of_a_method_are_read_as_those_of_a_protocol(file):
+    settings = ["method.class_size=none", "method.turn=20", "method.separate=False"]
+    options = recipe.read(file(), settings).method.options
+    assert options["class_size"] is None and options["separate"] is False
+    assert options["turn"] == 20.0 and type(options["turn"]) is float
+    whole = recipe.read(
+        file(),
+        ['method={name="adasample"}', "method.pairs=8", "method.margin=1", "method.lambda_=inf"],
+    )
+    assert whole.method.options["lambda_"] == math.inf
+
+
+def test_an_option_that_a_method_needs_is_asked_for(file):
+    with pytest.raises(ValueError, match=r"\[method\] hardnet needs a value of pairs"):
+        recipe.read(file(), ['method={name="hardnet"}'])
+
+
+THEIRS = """
+from torch import nn
+from zoo.hardnet import HardNet
+from zoo.backbones import L2Net
+
+class Theirs(HardNet):
+    def __init__(self, pairs: int = 4) -> None:
+        super().__init__(pairs=pairs, margin=1.0)
+
+class TheirNet(L2Net):
+    pass
+"""
+
+
+def test_a_method_and_a_network_of_another_package_are_found_by_name(file, tmp_path):
+    parts = ["method={name='theirs'}", "network.name=their-net"]
+    groups = {"methods": {"theirs": "Theirs"}, "networks": {"their-net": "TheirNet"}}
+    with installed(tmp_path, "their-package", THEIRS, **groups):
+        read = recipe.read(file(), [*parts, "method.pairs=6"])
+        assert recipe.make("method", read.method).pairs == 6
+        assert type(recipe.make("network", read.network)).__name__ == "TheirNet"
+        with pytest.raises(ValueError, match="no method named 'theirz'; did you mean 'theirs'"):
+            recipe.read(file(), ["method.name=theirz"])
+    with pytest.raises(ValueError, match="no network named 'their-net'"):
+        recipe.read(file(), parts[1:])
 
 
 @pytest.mark.parametrize(
