@@ -1,4 +1,4 @@
-"""A recipe: everything that decides which weights come out of a training, as one TOML file."""
+"""Recipes: a recipe is a TOML file with all settings that decide the weights of a training."""
 
 import inspect
 import math
@@ -37,10 +37,10 @@ Dihedral = bool | Literal["hardnet", "tfeat"]
 
 @dataclass(frozen=True)
 class Later:
-    """Marks an option that did not exist when some trainings that are still around began.
+    """Marks an option that was added to a method or network later.
 
-    Their recipes lack it. `before` is the value that says what they did. It may differ from the
-    default, which is for new trainings.
+    Recipes of older trainings lack it. `before` is the value that describes those trainings. The
+    default, which is for new trainings, may differ.
     """
 
     before: Any
@@ -67,7 +67,7 @@ class RecipeTable(BaseModel):
 
 
 class Optimiser(RecipeTable):
-    """Stochastic gradient descent with momentum, or Adam, whose first beta the momentum is."""
+    """Stochastic gradient descent with momentum, or Adam with the momentum as its first beta."""
 
     name: Literal["sgd", "adam"] = "sgd"
     lr: Annotated[float, Gt(0)]
@@ -77,7 +77,7 @@ class Optimiser(RecipeTable):
 
 
 class Schedule(RecipeTable):
-    """By what the learning rate is multiplied, epoch by epoch or step by step."""
+    """Factor of the learning rate, by epoch or by step."""
 
     name: Literal["constant", "linear", "steps", "exponential"]
     at: tuple[Annotated[int, Gt(0)], ...] = ()  # "steps": epochs after which `factor` is applied
@@ -112,22 +112,22 @@ class Augmentation(RecipeTable):
 
 
 class Checkpoints(RecipeTable):
-    """Which weights are kept on the way, with their cards, in epochs/NUMBER of the training.
+    """Which intermediate weights are kept, with their cards, in epochs/NUMBER of the training.
 
-    They change nothing in the training, and can be asked for when it is resumed.
+    They do not change the training, and can be set when it is resumed.
     """
 
     every: Annotated[int, Gt(0)] | None = None  # epochs; None keeps only the last weights
 
 
 class Pairs(RecipeTable):
-    """An epoch of so many pairs, however many a step takes; the last step may exceed it."""
+    """An epoch with a number of pairs, whatever the batch size; the last step may exceed it."""
 
     pairs: Annotated[int, Gt(0)]
 
 
 class Part(BaseModel):
-    """A name, and keyword arguments of the class that it stands for."""
+    """The name of a method or network, and the keyword arguments of its class."""
 
     model_config = ConfigDict(extra="allow", frozen=True, ser_json_inf_nan="strings")
 
@@ -186,7 +186,7 @@ class Recipe(RecipeTable):
         """Steps of an epoch.
 
         Raises:
-            InputError: if only the data tell; a prepared training has a recipe that knows it.
+            InputError: if it depends on the data; `loop.prepare` returns a recipe that has it.
         """
         if not isinstance(self.steps_per_epoch, int):
             raise InputError(f"{self.name}: the data decide how many steps an epoch has")
@@ -194,7 +194,7 @@ class Recipe(RecipeTable):
 
     @property
     def steps(self) -> int:
-        """Steps in all."""
+        """Steps of the whole training."""
         return self.epochs * self.epoch
 
     def factor_at(self, step: int) -> float:
