@@ -28,6 +28,7 @@ UNFIT = (ValueError, TypeError, LookupError, ImportError, RuntimeError)
 """Errors of a method or network that is unknown, cannot be imported, or refuses its options."""
 
 Kind = Literal["method", "network"]
+KINDS: tuple[Kind, ...] = ("method", "network")
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 
@@ -262,7 +263,8 @@ def checked(table: Mapping[str, Any], origin: object) -> Recipe:
     except ValidationError as error:
         raise InputError(f"{origin}: {reason(error)}") from error
     complete: dict[str, Part] = {}
-    for kind, part in (("method", recipe.method), ("network", recipe.network)):
+    for kind in KINDS:
+        part: Part = getattr(recipe, kind)
         try:
             complete[kind] = Part(name=part.name, **_options(find(kind, part.name), part))
         except UNFIT as error:
@@ -280,7 +282,7 @@ def kept(table: Mapping[str, Any], origin: object) -> Recipe:
         InputError: as `checked`.
     """
     complete = {"data": ("unknown",), **table}
-    for kind in ("method", "network"):
+    for kind in KINDS:
         part = complete.get(kind)
         options = part if isinstance(part, Mapping) else {}
         try:
@@ -289,8 +291,10 @@ def kept(table: Mapping[str, Any], origin: object) -> Recipe:
             continue  # `checked` reports it
         before = {name: later.before for name, later in _later(maker)}
         # JSON has no infinity; recipes write it as text.
-        finite = {key: math.inf if value == "Infinity" else value for key, value in options.items()}
-        complete[kind] = before | finite
+        numbers = {
+            key: math.inf if value == "Infinity" else value for key, value in options.items()
+        }
+        complete[kind] = before | numbers
     return checked(complete, origin)
 
 
@@ -316,7 +320,7 @@ def identity(recipe: Recipe) -> dict[str, Any]:
     left out if it has the value of the older trainings, so that these keep their identity.
     """
     table = recipe.model_dump(mode="json", exclude={"data", "checkpoints"})
-    for kind in ("method", "network"):
+    for kind in KINDS:
         for name, later in _later(find(kind, table[kind]["name"])):
             if table[kind][name] == later.before:
                 del table[kind][name]
