@@ -19,7 +19,6 @@ The papers leave some questions open. This file answers them:
 """
 
 import math
-from dataclasses import replace
 from typing import Annotated, Literal
 
 import torch
@@ -180,7 +179,7 @@ class AdaSample(Method):
         """The loss of one batch; updates L_avg."""
         if self.lambda_:
             chosen = self.choice(batch.describe.still(batch.patches), batch.random)
-            batch = replace(batch, patches=batch.patches[chosen], point=batch.point[chosen])
+            batch = batch.subset(chosen)
         anchor, positive = batch.pair_vectors(separate=self.separate)
         losses = hinge(
             anchor,
