@@ -137,7 +137,7 @@ def taken(value: object, take: Callable[[Any], T]) -> T:
 
 
 def table(text: str) -> dict[str, Any] | None:
-    """The table of TOML that a text is, as { name = "l2net" }; None if it is none."""
+    """The inline table of TOML in a text, as { name = "l2net" }; None if the text is no table."""
     values = [value for value in _toml(text) if isinstance(value, dict)]
     return values[0] if values else None
 
@@ -177,21 +177,22 @@ def _wanted(error: ValidationError) -> str:
 
 
 def _readings(value: object) -> Iterator[object]:
-    """Values that a given one can be; the type of the option decides between them."""
-    if isinstance(value, list):
+    """The values that a given value can stand for, in order of preference."""
+    if isinstance(value, Typed):
+        yield from _readings_of_text(str(value))
+    elif isinstance(value, str):
+        yield from (Path(value), value)
+    elif isinstance(value, list):
         yield from (value, tuple(value))  # TOML and JSON have no tuples
-        return
-    if not isinstance(value, Typed):
+    else:
         yield value
-        if isinstance(value, str):
-            yield Path(value)
-        return
-    text = str(value)
+
+
+def _readings_of_text(text: str) -> Iterator[object]:
     for parsed in _toml(text):
-        if isinstance(parsed, str):
-            text = parsed
-        else:
-            yield from _readings(parsed)
+        yield from _readings(parsed)
+        if isinstance(parsed, str):  # quotes say that it is nothing but text
+            return
     for number in (int, float):
         try:
             yield number(text)
@@ -199,8 +200,7 @@ def _readings(value: object) -> Iterator[object]:
             continue
     if text.lower() in TRUTH:
         yield TRUTH[text.lower()]
-    yield Path(text)
-    yield text
+    yield from (Path(text), text)
     if text == "none":
         yield None
 

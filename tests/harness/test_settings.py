@@ -86,6 +86,8 @@ def test_annotations_may_be_postponed():
         ("flag=yes", "true or false"),
         ("count=2.0", "count is '2.0'; wanted is an integer"),
         ("count=true", "wanted is an integer"),
+        ('count="3"', "wanted is an integer"),
+        ('limit="none"', "wanted is an integer or none"),
         ("limit=many", "wanted is an integer or none"),
         ("share=half", "wanted is a number"),
         ("ties=luck", "wanted is 'mean' or 'official'"),
