@@ -22,7 +22,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, TypeVar, get_args
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, InstanceOf, TypeAdapter, ValidationError
 
 from harness import registry
 from harness.errors import InputError, UnknownNameError
@@ -89,8 +89,8 @@ def accepted(
 ) -> Options:
     """Keyword arguments of a maker: the given options, each a value of its annotation.
 
-    An option without annotation is text. If an option is a dataclass, its fields are given as
-    options, and it is made of them.
+    An option without annotation takes any value, and typed text as it is. If an option is a
+    dataclass, its fields are given as options, and it is made of them.
 
     Args:
         maker: its keyword-only parameters are the options.
@@ -103,7 +103,7 @@ def accepted(
         InputError: if a value does not have the type of its option; says what is wanted.
     """
     types = _annotations(maker, also_positional=also_positional)
-    dataclasses = {name: kind for name, kind in types.items() if is_dataclass(kind)}
+    dataclasses: Options = {name: kind for name, kind in types.items() if is_dataclass(kind)}
     fields = {name: _annotations(kind) for name, kind in dataclasses.items()}
     for name, of_fields in fields.items():
         if name not in given:
@@ -136,17 +136,8 @@ def taken(value: object, take: Callable[[Any], T]) -> T:
     raise max(refused, key=lambda error: max(len(each["loc"]) for each in error.errors()))
 
 
-def wanted(error: ValidationError) -> str:
-    """Words for the values that an option takes, out of pydantic's error."""
-    words = (
-        WORDS.get(each["type"], each["msg"].removeprefix("Input should be "))
-        for each in error.errors()
-    )
-    return " or ".join(dict.fromkeys(words))
-
-
 def table(text: str) -> dict[str, Any] | None:
-    """The table of TOML that a text is, as { name = "l2net" }; None if it is none."""
+    """The inline table of TOML in a text, as { name = "l2net" }; None if the text is no table."""
     values = [value for value in _toml(text) if isinstance(value, dict)]
     return values[0] if values else None
 
@@ -164,31 +155,44 @@ def _annotations(maker: Callable[..., Any], *, also_positional: bool = False) ->
 def _checked(value: object, annotation: Any, what: str) -> object:
     if annotation is inspect.Parameter.empty:
         return str(value) if isinstance(value, Typed) else value
-    # pydantic refuses a configuration for types that have their own
-    has_own = is_dataclass(annotation) or hasattr(annotation, "model_config")
-    config = None if has_own else ConfigDict(arbitrary_types_allowed=True)
-    adapter = TypeAdapter(annotation, config=config)
+    adapter: TypeAdapter[Any]
+    if is_dataclass(annotation):  # pydantic need not know the types of its fields
+        adapter = TypeAdapter(InstanceOf[annotation])
+    else:
+        adapter = TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
     try:
         return taken(value, partial(adapter.validate_python, strict=True))
     except ValidationError as error:
         none = " or none" if NoneType in get_args(annotation) else ""
-        raise InputError(f"{what} is {value!r:.60}; wanted is {wanted(error)}{none}") from error
+        raise InputError(f"{what} is {value!r:.60}; wanted is {_wanted(error)}{none}") from error
+
+
+def _wanted(error: ValidationError) -> str:
+    """Words for the values that an option takes, out of pydantic's error."""
+    words = (
+        WORDS.get(each["type"], each["msg"].removeprefix("Input should be "))
+        for each in error.errors()
+    )
+    return " or ".join(dict.fromkeys(words))
 
 
 def _readings(value: object) -> Iterator[object]:
-    """Values that a given one can be; the type of the option decides between them."""
-    if isinstance(value, list):
+    """The values that a given value can stand for, in order of preference."""
+    if isinstance(value, Typed):
+        yield from _readings_of_text(str(value))
+    elif isinstance(value, str):
+        yield from (Path(value), value)
+    elif isinstance(value, list):
         yield from (value, tuple(value))  # TOML and JSON have no tuples
-        return
-    if not isinstance(value, Typed):
+    else:
         yield value
-        return
-    text = str(value)
+
+
+def _readings_of_text(text: str) -> Iterator[object]:
     for parsed in _toml(text):
-        if isinstance(parsed, str):
-            text = parsed
-        else:
-            yield from _readings(parsed)
+        yield from _readings(parsed)
+        if isinstance(parsed, str):  # quotes say that it is nothing but text
+            return
     for number in (int, float):
         try:
             yield number(text)
@@ -196,8 +200,7 @@ def _readings(value: object) -> Iterator[object]:
             continue
     if text.lower() in TRUTH:
         yield TRUTH[text.lower()]
-    yield Path(text)
-    yield text
+    yield from (Path(text), text)
     if text == "none":
         yield None
 

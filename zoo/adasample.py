@@ -1,4 +1,4 @@
-"""AdaSample: matching pairs drawn by how much is to be learned from them.
+"""AdaSample: matching pairs drawn by their informativeness.
 
 X.-Y. Zhang, L. Zhang, Z.-Y. Zheng, Y. Liu, J.-W. Bian, M.-M. Cheng, AdaSample: adaptive sampling of
 hard positives for descriptor learning; "(n)" is an equation of the later version. Each step
@@ -6,20 +6,19 @@ describes all patches of n classes, the points of a training set, with the prese
 class gives a random anchor and a positive. A patch that is far from the anchor is the more likely
 to be the positive, and the more so the smaller the loss has become.
 
-The papers leave some things open. This file decides them so:
+The papers leave some questions open. This file answers them:
 
-- The patches are described for the choice in evaluation mode: without dropout, by running averages.
-- The moving average of the loss starts at the margin, the loss of a network that tells nothing
-  apart, and moves by 1 % each step.
+- The choice uses vectors of evaluation mode: no dropout, running averages in batch normalisation.
+- The moving average of the loss starts at the margin, which is the loss of a network that gives all
+  patches one vector, and moves by 1 % each step.
 - Weights use the distance in the pass that trains. (13) gives them up to a factor; their mean in
   each batch is 1, because a learning rate of 10 belongs to a mean.
 - Generated positives are turned by up to 20 degrees, about the error of an orientation detector.
-- Where the paper says nothing at all (dropout, statistics of batch normalisation, which flips and
-  turns), recipes follow HardNet's released code, with whose results it compares its own.
+- Where the paper is silent (dropout, statistics of batch normalisation, flips and turns), recipes
+  follow HardNet's released code, because the paper compares its results with HardNet's.
 """
 
 import math
-from dataclasses import replace
 from typing import Annotated, Literal
 
 import torch
@@ -177,10 +176,10 @@ class AdaSample(Method):
         return select
 
     def forward(self, batch: Batch) -> Float[torch.Tensor, ""]:
-        """The loss of one batch; L_avg moves on."""
+        """The loss of one batch; updates L_avg."""
         if self.lambda_:
             chosen = self.choice(batch.describe.still(batch.patches), batch.random)
-            batch = replace(batch, patches=batch.patches[chosen], point=batch.point[chosen])
+            batch = batch.subset(chosen)
         anchor, positive = batch.pair_vectors(separate=self.separate)
         losses = hinge(
             anchor,
@@ -206,7 +205,7 @@ class AdaSample(Method):
     def choice(
         self, vectors: Float[torch.Tensor, "m dim"], random: torch.Generator
     ) -> Int[torch.Tensor, " both"]:
-        """Rows of the anchors, and then of the positives, among classes one after the other.
+        """Rows of the chosen anchors, then of the chosen positives; each k rows are a class.
 
         Args:
             vectors: of unit length.
@@ -216,8 +215,8 @@ class AdaSample(Method):
         n = len(vectors) // k
         first = torch.arange(n) * k
         anchor = torch.randint(k, (n,), generator=random)
-        own = vectors[(first + anchor).to(vectors.device)].repeat_interleave(k, dim=0)
-        distance = PAIRED[self.distance](own, vectors).view(n, k).cpu()
+        anchors = vectors[(first + anchor).to(vectors.device)].repeat_interleave(k, dim=0)
+        distance = PAIRED[self.distance](anchors, vectors).view(n, k).cpu()
         exponent = self.lambda_ / max(float(self.average), 1 / SHARPEST)
         drawn = torch.multinomial(chances(distance, anchor, exponent), 1, generator=random)
         return torch.cat([first + anchor, first + drawn[:, 0]]).to(vectors.device)

@@ -12,7 +12,7 @@ from zoo.adasample import CROSSED, PAIRED, Distance
 
 @dataclass(frozen=True, eq=False)
 class Informativeness:
-    """Of each candidate for a positive, its distance and the gradient that it would give."""
+    """Distance and gradient length of each candidate for a positive."""
 
     distance: Float[torch.Tensor, "n candidates"]  # from its anchor
     gradient: Float[torch.Tensor, "n candidates"]  # length, over all weights of the network (2)
@@ -21,10 +21,10 @@ class Informativeness:
     def induced(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Probabilities within each class in proportion to the distance (7), and to the gradient.
 
-        Without classes in which no candidate gives a gradient: the paper never saw one.
+        Classes in which no candidate gives a gradient are left out; the paper saw no such class.
         """
-        some = self.gradient.sum(dim=1) > 0
-        both = self.distance[some], self.gradient[some]
+        learns = self.gradient.sum(dim=1) > 0
+        both = self.distance[learns], self.gradient[learns]
         by_distance, by_gradient = (x / x.sum(dim=1, keepdim=True) for x in both)
         return by_distance, by_gradient
 
@@ -51,7 +51,7 @@ def informativeness(
     margin: float,
     distance: Distance,
 ) -> Informativeness:
-    """Measure both for all patches of each class but the first, which is the anchor.
+    """Measure distance and gradient of all patches of each class but the first, the anchor.
 
     The loss is (14) within n pairs: all anchors, and the j-th patches of all classes. The network
     describes as its users get it, so that no other patch has a part in a pair's gradient.
@@ -60,7 +60,7 @@ def informativeness(
     network.eval()
     n, k = patches.shape[:2]
     with torch.no_grad():
-        vectors = torch.stack([network(one) for one in patches])
+        vectors = torch.stack([network(of_class) for of_class in patches])
     near, lengths = torch.empty(n, k - 1), torch.empty(n, k - 1)
     for j in range(1, k):
         negative = _nearest(vectors[:, 0], vectors[:, j], distance)
@@ -79,13 +79,13 @@ def informativeness(
 def _nearest(
     anchor: Float[torch.Tensor, "n dim"], positive: Float[torch.Tensor, "n dim"], distance: Distance
 ) -> Int[torch.Tensor, "n 2"]:
-    """Of each pair's hardest negative, whether it is a positive, and of which class."""
-    own = torch.eye(len(anchor), dtype=torch.bool, device=anchor.device)
-    within = [CROSSED[distance](x, x).masked_fill(own, torch.inf) for x in (anchor, positive)]
+    """For each pair's hardest negative: 1 if it is a positive, else 0; and its class."""
+    itself = torch.eye(len(anchor), dtype=torch.bool, device=anchor.device)
+    within = [CROSSED[distance](x, x).masked_fill(itself, torch.inf) for x in (anchor, positive)]
     least = torch.cat(within, dim=1).argmin(dim=1)
     return torch.stack([least // len(anchor), least % len(anchor)], dim=1)
 
 
 def _length(loss: torch.Tensor, network: nn.Module) -> torch.Tensor:
-    found = torch.autograd.grad(loss, [p for p in network.parameters() if p.requires_grad])
-    return torch.stack([one.square().sum() for one in found]).sum().sqrt()
+    gradients = torch.autograd.grad(loss, [p for p in network.parameters() if p.requires_grad])
+    return torch.stack([gradient.square().sum() for gradient in gradients]).sum().sqrt()

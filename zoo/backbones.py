@@ -1,4 +1,4 @@
-"""Networks that several methods share, and what stands before and behind them.
+"""Networks that several methods share, with their input resizing and output packing.
 
 Every network takes float grey patches [n, 1, side, side] with values in [0, 255], normalises them
 itself, and gives vectors [n, dim].
@@ -22,7 +22,7 @@ SHORT = 1e-6  # length below which a vector is not stretched to 1; ONNX exporter
 def resize(
     patches: Float[torch.Tensor, "n 1 height width"], side: int
 ) -> Float[torch.Tensor, "n 1 side side"]:
-    """Patches at another size: linear interpolation, smoothed by the step where that is over 1.
+    """Patches at another size: linear interpolation, with antialiasing where a patch shrinks.
 
     The weights of Pillow's BILINEAR and of `interpolate(..., antialias=True)`, as two products of
     matrices: any input size, the same numbers in every runtime, on every device. What differs from
@@ -52,20 +52,20 @@ def standardise(patches: Float[torch.Tensor, "n 1 h w"]) -> Float[torch.Tensor, 
 
 
 def unit(vectors: Float[torch.Tensor, "n dim"]) -> Float[torch.Tensor, "n dim"]:
-    """Vectors of length 1, in float32; one shorter than 1e-6 is not stretched that far."""
+    """Vectors of length 1, in float32; a vector shorter than 1e-6 is divided by 1e-6."""
     vectors = vectors if vectors.dtype == torch.float64 else vectors.float()
     length = vectors.square().sum(dim=1, keepdim=True).clamp(min=SHORT**2).sqrt()
     return vectors / length
 
 
 class Network(nn.Module):
-    """What is trained: from float patches [n, 1, side, side] to vectors [n, dim]."""
+    """Base class of trained networks: float patches [n, 1, side, side] to vectors [n, dim]."""
 
     side: int  # pixels of a patch that it takes
     dim: int
-    distance: Distance = L2  # HAMMING: the signs of its vectors are what is compared
+    distance: Distance = L2  # HAMMING: the signs of its vectors are compared
     codes = False  # True: it is trained for the bits of a code, and gives activations of any length
-    inherited: frozenset[str] = frozenset()  # sources that weights it starts from were trained on
+    inherited: frozenset[str] = frozenset()  # training data of the weights that it starts from
     lr_factors: Mapping[
         str, float
     ] = {}  # of the learning rate, by first parts of parameters' names
@@ -85,7 +85,7 @@ class Deployed(nn.Module):
     """A trained network as users have it: 8-bit patches of any size in, vectors out."""
 
     def __init__(self, network: Network) -> None:
-        """Around a network, which is set to evaluation."""
+        """Wrap a network, and put it into evaluation mode."""
         super().__init__()
         self.network = network.eval()
 
@@ -131,13 +131,13 @@ class BatchNorm(nn.BatchNorm2d):
 
 
 class Whole(nn.Conv2d):
-    """A convolution as large as what it sees: in training one product of matrices, for speed."""
+    """A convolution as large as its input; in training one matrix product, for speed."""
 
     def forward(self, x: Float[torch.Tensor, "n c h w"]) -> Float[torch.Tensor, "n dim 1 1"]:
         """One vector of each map, whose last axes are 1."""
         if not self.training:
             return super().forward(x)
-        flat = (one.permute(0, 2, 3, 1).flatten(1) for one in (x, self.weight))  # channels last
+        flat = (maps.permute(0, 2, 3, 1).flatten(1) for maps in (x, self.weight))  # channels last
         return functional.linear(*flat)[..., None, None]
 
 
@@ -156,7 +156,7 @@ class L2Net(Network):
         The papers of L2-Net, mixed context, SOSNet and AdaSample do not say how they start.
 
         Args:
-            dropout: share of the numbers before the last layer that it does not see, in training;
+            dropout: share of the last layer's inputs that are set to zero in training;
                 0.3 in HardNet's released code with learning rate 10, 0.1 in DOAP.
         """
         super().__init__()
@@ -164,7 +164,7 @@ class L2Net(Network):
         channels = 1
         for width, stride in ((32, 1), (32, 1), (64, 2), (64, 1), (128, 2), (128, 1)):
             convolution = nn.Conv2d(channels, width, 3, stride=stride, padding=1, bias=False)
-            # In place a fifth faster; but the first one's input is a map that a loss may want.
+            # In place is a fifth faster, but a loss may need the input of the first ReLU.
             layers += [convolution, BatchNorm(width), nn.ReLU(inplace=bool(layers))]
             channels = width
         self.first = nn.Sequential(*layers[:2])

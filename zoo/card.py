@@ -1,4 +1,4 @@
-"""The card beside trained weights: what they are, how they came about, how far to trust them."""
+"""The card beside trained weights: network, training data, recipe, scores and limits."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -35,7 +35,7 @@ class TrainingData(CardTable):
 
 
 class Measured(CardTable):
-    """A score, and what covers it in 95 of 100 cases; a fraction, or as its protocol counts."""
+    """A score and its 95 % confidence interval; a fraction, or in the protocol's own unit."""
 
     value: float
     interval: tuple[float, float] | None = None
@@ -45,12 +45,12 @@ class Moment(CardTable):
     """Training progress since the previous moment."""
 
     step: Annotated[int, Ge(0)]
-    loss: float | None  # its mean
+    loss: float | None  # mean
     fpr95: Annotated[float, Ge(0), Le(1)] | None  # of held-out points; None if there are none
 
 
 class Card(CardTable):
-    """All that is known of one set of weights."""
+    """Facts about one set of weights."""
 
     form: Literal[1] = 1
     name: str  # of the descriptor
@@ -65,12 +65,12 @@ class Card(CardTable):
     data: tuple[TrainingData, ...]
     seed: Annotated[int, Ge(0)]
     steps: Annotated[int, Ge(0)]
-    hours: Annotated[float, Ge(0)]  # of all steps, each as long as the middle one
-    machine: str  # processor or card, as its maker calls it
+    hours: Annotated[float, Ge(0)]  # steps times the median time of a step
+    machine: str  # processor or GPU, by its product name
     torch: str  # version
     curve: tuple[Moment, ...]
     scores: dict[str, Measured]  # by "hpatches/matching on hpatches-mini, split a: matching/map"
-    limits: str  # what the weights are not good for
+    limits: str  # where the weights should not be used
 
 
 def read(file: Path) -> Card:
@@ -78,15 +78,15 @@ def read(file: Path) -> Card:
 
     Raises:
         FileMissingError: if there is none.
-        InputError: if it is no card; names what is wrong.
+        InputError: if it is no card; names the faulty keys.
     """
     if not file.is_file():
         raise FileMissingError(f"there is no model card {file}")
     try:
         return Card.model_validate_json(file.read_bytes())
     except ValidationError as error:
-        told = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise InputError(f"{file} is no model card: {told}") from error
+        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise InputError(f"{file} is no model card: {problems}") from error
 
 
 def write(file: Path, card: Card) -> None:

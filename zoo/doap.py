@@ -55,7 +55,7 @@ def hamming(b: int) -> Bins:
 
 
 class Histograms(torch.autograd.Function):
-    """Of each query, how many matches and how many others fall into each bin, [queries, 2, bins].
+    """Counts of matches and of others in each bin, for each query: [queries, 2, bins].
 
     (3), with delta a triangle: a distance is shared by the two bins whose middles it lies between,
     so no count is lost, and (4), (5) need the slope of these two alone. Distances are computed
@@ -75,10 +75,10 @@ class Histograms(torch.autograd.Function):
         ctx.save_for_backward(vectors, point, ignored, query)
         ctx.bins = bins
         counts = []
-        for some in torch.split(query, _rows(vectors)):
-            place, cell = _cells(vectors, point, ignored, some, bins)
+        for part in torch.split(query, _rows(vectors)):
+            place, cell = _cells(vectors, point, ignored, part, bins)
             upper = place - place.floor().clamp(max=bins.last - 1)
-            count = vectors.new_zeros(len(some), 3 * (bins.last + 1))
+            count = vectors.new_zeros(len(part), 3 * (bins.last + 1))
             count.scatter_add_(1, cell, 1 - upper).scatter_add_(1, cell + 1, upper)
             counts.append(count[:, : 2 * (bins.last + 1)])
         return torch.cat(counts).view(len(query), 2, bins.last + 1)
@@ -88,19 +88,19 @@ class Histograms(torch.autograd.Function):
     def backward(
         ctx: Any, gradient: Float[torch.Tensor, "queries 2 bins"]
     ) -> tuple[torch.Tensor, None, None, None, None]:
-        """The gradient by the vectors, as queries and as those that are found."""
+        """The gradient by the vectors, both as queries and as retrieved vectors."""
         vectors, point, ignored, query = ctx.saved_tensors
         bins = ctx.bins
         # Farther by a bin, a distance moves its whole share from one bin to the next.
         steps = functional.pad(gradient.flatten(1), (0, bins.last + 1)).diff(dim=1)
-        found = torch.zeros_like(vectors)
+        by_vector = torch.zeros_like(vectors)
         rows = _rows(vectors)
-        for some, step in zip(torch.split(query, rows), torch.split(steps, rows), strict=True):
-            place, cell = _cells(vectors, point, ignored, some, bins)
+        for part, step in zip(torch.split(query, rows), torch.split(steps, rows), strict=True):
+            place, cell = _cells(vectors, point, ignored, part, bins)
             by_product = step.gather(1, cell) * bins.slope(place)
-            found += inner(by_product.T, vectors[some].T)
-            found.index_add_(0, some, inner(by_product, vectors.T))
-        return found, None, None, None, None
+            by_vector += inner(by_product.T, vectors[part].T)
+            by_vector.index_add_(0, part, inner(by_product, vectors.T))
+        return by_vector, None, None, None, None
 
 
 def _rows(vectors: Vectors) -> int:
@@ -134,8 +134,8 @@ def closed_form(matches: Histogram, everything: Histogram) -> Float[torch.Tensor
     1/N+ sum_k h+_k (H+_k + H+_{k-1} + 1) / (H_k + H_{k-1} + 1), with H the cumulative sums: what
     shares a bin has the precision of the middle of the bin. Exact where no bin holds two patches.
     """
-    found, passed = matches.cumsum(dim=1), everything.cumsum(dim=1)
-    precision = (2 * found - matches + 1) / (2 * passed - everything + 1)
+    hits, passed = matches.cumsum(dim=1), everything.cumsum(dim=1)
+    precision = (2 * hits - matches + 1) / (2 * passed - everything + 1)
     return (matches * precision).sum(dim=1) / matches.sum(dim=1)
 
 
@@ -207,7 +207,7 @@ class Listwise(Method):
         self.mined: Mined | None = None
 
     def study(self, patches: Callable[[int], Patches], groups: Groups) -> None:
-        """Mine labels, if that is wanted.
+        """Mine labels, if distractors is "mined".
 
         Args:
             patches: gives those of the whole training set, at a size.
@@ -217,7 +217,7 @@ class Listwise(Method):
             self.mined = mine(patches, groups.order, np.repeat(sequences(groups), groups.size))
 
     def steps_of_a_pass(self, groups: Groups) -> int:
-        """As many patches as the training set has; or each point first once; or all sequences.
+        """Steps of one pass through all patches, all first points, or all pairs of sequences.
 
         With mined labels a batch is of two sequences, and an epoch of all pairs of sequences
         (appendix C.2). If points come first in turn, an epoch has a batch for each (appendix D).
@@ -243,19 +243,19 @@ class Listwise(Method):
         )
 
     def forward(self, batch: Batch) -> Float[torch.Tensor, ""]:
-        """The loss of one batch; label mining must know its rows of the training set."""
+        """The loss of one batch; label mining needs `batch.row`."""
         vectors, bins = self.compared(batch.describe(batch.patches))
         ignored = self._ignored(batch.point, batch.row)
         return 1 - average_precision(vectors, batch.point, bins, ignored=ignored).mean()
 
     def compared(self, vectors: Vectors) -> tuple[Vectors, Bins]:
-        """Of what the network gives, that between which distances are; and their bins."""
+        """The vectors to compare, from the network's output; and the bins of their distances."""
         raise NotImplementedError
 
     def _ignored(
         self, point: Int[torch.Tensor, " n"], row: Int[torch.Tensor, " n"] | None
     ) -> Bool[torch.Tensor, "n n"] | None:
-        """Pairs of one sequence that nobody says are different, and are no match."""
+        """Pairs of one sequence that are no match, and that no label says are different."""
         if self.sequence is None:
             return None
         self.sequence = self.sequence.to(point.device)
@@ -280,7 +280,7 @@ class DOAP(Listwise):
         images: Annotated[int, Ge(1)] | None = None,
         share: Annotated[float, Gt(0), Le(1)] = 0.5,
     ) -> None:
-        """Keep the options; of bins, at most 25 in the paper, there is one more."""
+        """Keep the options; the histogram has bins + 1 bins (bins is at most 25 in the paper)."""
         super().__init__(
             patches=patches, in_turn=in_turn, distractors=distractors, images=images, share=share
         )

@@ -10,7 +10,7 @@ from zoo.training.groups import Groups
 from zoo.training.method import Sampler, Selection
 from zoo.training.pairs import must_have_pairs, random_points
 
-DRAW, SEQUENCES = 0xD0A9, 0xD0AB  # what a seed is used for, so that no two uses share their numbers
+DRAW, SEQUENCES = 0xD0A9, 0xD0AB  # mixed into seeds: each use has its own random numbers
 
 
 def whole_groups(
@@ -22,7 +22,7 @@ def whole_groups(
     images: int | None = None,
     share: float = 0.5,
 ) -> Sampler:
-    """Each step points drawn at random, with all their patches, while these are not too many.
+    """Each step, random points with all their patches, as many as fit into the batch.
 
     Args:
         groups: the training set.
@@ -34,8 +34,8 @@ def whole_groups(
         share: of the patches.
 
     Raises:
-        InputError: if the training set has fewer patches or images, a point more patches, or one
-            only one.
+        InputError: if the training set has too few patches or images, or if a point has more
+            patches than a batch, or only one.
     """
     _check(groups, patches)
     if patches > len(groups.order):
@@ -85,16 +85,16 @@ def two_sequences(groups: Groups, patches: int, seed: int) -> Sampler:
             f" {groups.rows(fewest[0])[0]} shows one): ask for other batches (--set"
             " method.patches=...), or give other data"
         )
-    one, other = np.triu_indices(count, 1)
+    first, second = np.triu_indices(count, 1)
 
     def select(step: int) -> Selection:
-        epoch, k = divmod(step, len(one))
-        pair = np.random.default_rng([seed, epoch, SEQUENCES]).permutation(len(one))[k]
+        epoch, k = divmod(step, len(first))
+        pair = np.random.default_rng([seed, epoch, SEQUENCES]).permutation(len(first))[k]
         rng = np.random.default_rng([seed, step, DRAW])
         return _of(
             groups,
             np.concatenate(
-                [rng.choice(members[i], each, replace=False) for i in (one[pair], other[pair])]
+                [rng.choice(members[i], each, replace=False) for i in (first[pair], second[pair])]
             ),
         )
 
@@ -102,7 +102,7 @@ def two_sequences(groups: Groups, patches: int, seed: int) -> Sampler:
 
 
 def sequences(groups: Groups) -> Int[np.ndarray, " points"]:
-    """Number of the sequence that shows each point: images with a point in common are of one."""
+    """Sequence number of each point; images that share a point belong to one sequence."""
     point = np.repeat(np.arange(len(groups)), groups.size)
     _, image = np.unique(groups.image[groups.order], return_inverse=True)
     nodes = len(groups) + int(image.max()) + 1

@@ -1,9 +1,9 @@
-"""DOAP's label mining: which patches of one sequence surely look different (appendix C.1).
+"""DOAP's label mining: finds patches of one sequence that look different (appendix C.1).
 
 Patches of other points of the same sequence may show the same thing, one window of a row of them.
 They count as distractors of a query only if their cluster, by appearance, is far from the query's.
 
-Open in the paper, and decided here: HOG is that of P. Felzenszwalb et al. (PAMI 2010) as VLFeat
+The paper leaves details open. Here, HOG is that of P. Felzenszwalb et al. (PAMI 2010) as VLFeat
 computes it, the only usual one that gives the 1,984 numbers that are left beside 256 pixels; grey
 values are in [0, 1], where two patches are about 7 apart in the one part and 4 in the other;
 K-means starts from random patches.
@@ -40,7 +40,7 @@ class Mined:
     far: Bool[torch.Tensor, "sequences clusters clusters"]
 
     def different(self, row: Int[torch.Tensor, " n"]) -> Bool[torch.Tensor, "n n"]:
-        """Which of these rows surely look different from which; says nothing of two sequences."""
+        """Whether two rows look different; only for rows of the same sequence."""
         sequence, cluster = self.sequence[row.cpu()], self.cluster[row.cpu()]
         return self.far[sequence[:, None], cluster[:, None], cluster].to(row.device)
 
@@ -53,18 +53,18 @@ def mine(
     """Cluster the patches of each sequence.
 
     Args:
-        patches: gives those of the whole training set, at a size.
-        rows: of those to look at.
-        sequence: the number of each one's sequence, from 0 on.
+        patches: returns the patches of the whole training set at a size.
+        rows: rows to cluster.
+        sequence: number of each row's sequence, from 0.
     """
     large = patches(SIDE)
     place = np.full((2, len(large)), -1)
     far = np.zeros((int(sequence.max()) + 1, CLUSTERS, CLUSTERS), bool)
     for number, apart in enumerate(far):
-        own = np.sort(rows[sequence == number])
-        parts = np.split(own, range(TOGETHER, len(own), TOGETHER))
-        found, distant = clusters(np.concatenate([appearance(large[part]) for part in parts]))
-        place[0, own], place[1, own] = number, found
+        members = np.sort(rows[sequence == number])
+        parts = np.split(members, range(TOGETHER, len(members), TOGETHER))
+        cluster_of, distant = clusters(np.concatenate([appearance(large[part]) for part in parts]))
+        place[0, members], place[1, members] = number, cluster_of
         apart[: len(distant), : len(distant)] = distant
     of, cluster = torch.from_numpy(place)
     return Mined(of, cluster, torch.from_numpy(far))

@@ -1,4 +1,4 @@
-"""DOAP's networks: L2-Net, with a spatial transformer before it, with a binary code after it."""
+"""DOAP's networks: L2-Net, optionally with a spatial transformer before it and a binary code."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -22,7 +22,7 @@ class DOAPL2Net(L2Net):
         """Start with random weights.
 
         Args:
-            dropout: share of the numbers before the last layer that it does not see, in training.
+            dropout: share of the last layer's inputs that are set to zero in training.
             binary: 256 activations of any length, whose signs are the descriptor.
         """
         super().__init__(dropout=dropout)
@@ -101,7 +101,7 @@ class SpatialTransformer(Network):
     def aligned(
         self, patches: Float[torch.Tensor, "n 1 42 42"]
     ) -> Float[torch.Tensor, "n 1 32 32"]:
-        """What the affine maps show of grey patches."""
+        """The parts of grey patches that the predicted affine maps select."""
         features = self.localise(standardise(patches))
         with torch.autocast(patches.device.type, enabled=False):
             length_1 = unit(features.flatten(1)).view(features.shape)
@@ -119,8 +119,8 @@ class SpatialTransformer(Network):
     def forward(self, patches: Float[torch.Tensor, "n 1 42 42"]) -> Float[torch.Tensor, "n dim"]:
         """Unit vectors of grey patches, or activations."""
         shown = patches if self.standardise_sampled else standardise(patches)
-        found: torch.Tensor = self.describe(self.aligned(shown))
-        return found
+        vectors: torch.Tensor = self.describe(self.aligned(shown))
+        return vectors
 
 
 def _start(network: nn.Module) -> None:

@@ -156,7 +156,7 @@ class HyNet(Network):
         """Start with PyTorch's initial weights, as the released code does.
 
         Args:
-            dropout: share of the numbers before the last layer that it does not see, in training.
+            dropout: share of the last layer's inputs that are set to zero in training.
         """
         super().__init__()
         layers: list[nn.Module] = [Responses(1)]

@@ -1,4 +1,4 @@
-"""L2-Net: progressive sampling, relative distance, compactness, and supervised maps on the way.
+"""L2-Net: progressive sampling, relative distance, compactness, supervised intermediate maps.
 
 Y. Tian, B. Fan, F. Wu, L2-Net: deep learning of discriminative patch descriptor in Euclidean space,
 CVPR 2017. A batch is p pairs; Y1 and Y2 are its anchors and positives, a row each.
@@ -42,7 +42,7 @@ def progressive(
 
     Args:
         groups: the training set, which the steps go through again and again. The order is drawn
-            once: in that of the files, batches would be of one set for long.
+            once, at random: in the order of the files, many batches would come from one set.
         in_order: p1, points taken in order.
         at_random: p2, points drawn from the rest.
         seed: decides the order, and with the step what else is random.
@@ -74,7 +74,8 @@ def relative(similarity: Float[torch.Tensor, "p p"]) -> Scalar:
     """-1/2 (sum of log softmax over columns + the same over rows), of the diagonal; equation 5."""
     match = torch.arange(len(similarity), device=similarity.device)
     rows, columns = (
-        functional.cross_entropy(one, match, reduction="sum") for one in (similarity, similarity.T)
+        functional.cross_entropy(scores, match, reduction="sum")
+        for scores in (similarity, similarity.T)
     )
     return (rows + columns) / 2
 
@@ -166,7 +167,7 @@ class Progressive(Method):
 
 
 class MeanImageL2Net(L2Net):
-    """L2-Net with its own input: less the mean image of the training set, then standardised."""
+    """L2-Net whose input is less the training set's mean image, then standardised."""
 
     mean_image: Float[torch.Tensor, "1 1 32 32"]
 
@@ -174,7 +175,7 @@ class MeanImageL2Net(L2Net):
         """Start with random weights.
 
         Args:
-            binary: the signs of its vectors are compared, in Hamming distance; trained as ever.
+            binary: the signs of its vectors are compared, by Hamming distance; training is alike.
         """
         super().__init__()
         self.register_buffer("mean_image", torch.zeros(1, 1, self.side, self.side))
@@ -209,7 +210,7 @@ class CentralSurround(Network):
         Args:
             start: weights.safetensors of a trained L2-Net, its card.json beside it; read before the
                 first step of training.
-            binary: the signs of its vectors are compared, in Hamming distance; trained as ever.
+            binary: the signs of its vectors are compared, by Hamming distance; training is alike.
         """
         super().__init__()
         self.surround, self.central = MeanImageL2Net(), MeanImageL2Net()
@@ -224,7 +225,7 @@ class CentralSurround(Network):
         """Give both towers the trained weights, the second the mean image of central halves.
 
         Raises:
-            InputError: if there are none to start from: the first tower would stay random.
+            InputError: if `start` is empty: the first tower would stay random.
             FileMissingError: if they, or their card, are not there.
         """
         if not self.start:
@@ -240,7 +241,7 @@ class CentralSurround(Network):
         self.central.study(patches[:, 16:48, 16:48], rows)
 
     def train(self, mode: bool = True) -> "CentralSurround":
-        """As ever, but the first tower's batch normalisation keeps its averages."""
+        """Set the mode; the first tower always stays in evaluation mode."""
         super().train(mode)
         self.surround.eval()
         return self

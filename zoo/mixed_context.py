@@ -1,8 +1,8 @@
 """Mixed-context losses of consistent scale, and scale-aware sampling.
 
 M. Keller, Z. Chen, F. Maffra, P. Schmuck, M. Chli, Learning deep descriptors with scale-aware
-triplet networks, CVPR 2018. A triplet is two distances, d_p of the match and d_n of the negative;
-how well it does is rho = d_n - d_p.
+triplet networks, CVPR 2018. A triplet has two distances, d_p of the match and d_n of the negative;
+rho = d_n - d_p.
 """
 
 import math
@@ -68,7 +68,7 @@ def mixed_context(
         theta: the global threshold between matches and others.
         gamma: weight of the triplet's own threshold.
         alpha: margin.
-        delta: scale; the greater, the more the loss looks at triplets that do badly.
+        delta: scale; the greater, the more weight have triplets with small rho.
         loss: L.
     """
     match, negative = wide(match), wide(negative)
@@ -81,9 +81,9 @@ def mixed_context(
 
 @torch.no_grad()
 def best_threshold(match: Distances, other: Float[torch.Tensor, " m"]) -> Float[torch.Tensor, ""]:
-    """The distance that errs least if matches are taken to be nearer, and others farther.
+    """The threshold with the fewest errors: matches below it, others above it.
 
-    Halfway between two neighbouring distances; the middle one of several that err as little.
+    It is halfway between two neighbouring distances; of several equally good ones, the middle one.
     """
     distance, order = torch.cat([match, other]).sort()
     is_match = order < len(match)
@@ -141,7 +141,7 @@ class MixedContext(Method):
         """
         super().__init__()
         if loss == "sse" and math.isinf(delta):
-            raise InputError("of infinite delta nothing is left of the SSE loss; take the log loss")
+            raise InputError("with infinite delta the SSE loss is zero: take the log loss")
         self.pairs, self.gamma, self.alpha, self.delta = pairs, gamma, alpha, delta
         self.loss: Literal["log", "sse"] = loss
         self.negatives, self.context = negatives, context
@@ -216,8 +216,8 @@ def average_patch(
     """Mean and standard deviation of a patch's grey values, averaged over these rows."""
     total = np.zeros(2)
     for i in range(0, len(rows), 4096):
-        some = patches[rows[i : i + 4096]]
-        total += some.mean(axis=(1, 2)).sum(), some.std(axis=(1, 2)).sum()
+        part = patches[rows[i : i + 4096]]
+        total += part.mean(axis=(1, 2)).sum(), part.std(axis=(1, 2)).sum()
     mean, deviation = total / len(rows)
     return float(mean), float(deviation)
 

@@ -1,4 +1,4 @@
-"""The descriptors that were trained here and come along; their cards say how, and what they score.
+"""Descriptors trained by this project and shipped with it; their cards tell training and scores.
 
 Each is NAME.safetensors and NAME.json in `zoo/weights`, put there by `studies.ship`, a maker below,
 and a line in `pyproject.toml`. This file lists them; what their vectors depend on is in
@@ -16,8 +16,8 @@ FOLDER = Path(__file__).with_name("weights")
 
 
 def _shipped(name: str, device: str) -> Descriptor:
-    own = trained.by_torch(FOLDER / f"{name}.safetensors", cards.read(FOLDER / f"{name}.json"))
-    return onnx_export.through_onnx(own, device=device)
+    by_torch = trained.by_torch(FOLDER / f"{name}.safetensors", cards.read(FOLDER / f"{name}.json"))
+    return onnx_export.through_onnx(by_torch, device=device)
 
 
 def adasample(device: str = "cpu") -> Descriptor:

@@ -81,11 +81,11 @@ def neighbours_of(
     """
     if between is None:
         return (_nearest(a, other, k) | _nearest(p, other, k)) & other
-    found = torch.zeros_like(other)
+    near = torch.zeros_like(other)
     for distance in (a, p, between, between.T):
         allowed = other & (distance >= SAME)
-        found |= _nearest(distance, allowed, k) & allowed
-    return found | found.T
+        near |= _nearest(distance, allowed, k) & allowed
+    return near | near.T
 
 
 def _nearest(distance: Crossed, allowed: Bool[torch.Tensor, "n n"], k: int) -> torch.Tensor:

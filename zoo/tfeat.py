@@ -25,7 +25,7 @@ TOGETHER = 64  # patches in one pass; more take as long for each
 
 
 def resize(patches: UInt8[torch.Tensor, "n height width"]) -> Float[torch.Tensor, "n 32 32"]:
-    """As cv2.resize, bit for bit: weights of 11 bits, and what is rounded off between two passes.
+    """Patches at 32x32, bit for bit as cv2.resize: 11-bit weights, its rounding in each pass.
 
     At 32 pixels all numbers are whole and below 2^24, or products with a power of 2: float32 holds
     them exactly, in every runtime.
@@ -37,15 +37,15 @@ def resize(patches: UInt8[torch.Tensor, "n height width"]) -> Float[torch.Tensor
 
 
 def _ends(patches: UInt8[torch.Tensor, "n h w"], axis: int) -> list[Float[torch.Tensor, "32 _"]]:
-    """What the pixel before each target pixel gives to it along an axis, and the one behind."""
+    """Weights of the source pixels before and behind each target pixel, along an axis."""
     source, device = patches.shape[axis], patches.device
     at = (torch.arange(SIDE, device=device) + 0.5) * (source / SIDE) - 0.5
     before = at.floor()
     behind = at - before
     pixel = torch.arange(source, device=device)
     return [
-        (pixel == one.clamp(0, source - 1)[:, None]) * (2048 * share)[:, None]
-        for one, share in ((before, 1 - behind), (before + 1, behind))
+        (pixel == place.clamp(0, source - 1)[:, None]) * (2048 * share)[:, None]
+        for place, share in ((before, 1 - behind), (before + 1, behind))
     ]
 
 

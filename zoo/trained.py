@@ -1,4 +1,4 @@
-"""Networks that were trained here: float16 weights, a card beside them, a descriptor of both."""
+"""Trained networks: float16 weights and a card, and the descriptor made of both."""
 
 import hashlib
 import json
@@ -53,13 +53,13 @@ def load(weights: Path, card: Card) -> Network:
     try:
         network: Network = make("network", card.network)
     except UNFIT as error:
-        told = reason(error)
-        raise InputError(f"{weights}: the card of {card.name}: [network] {told}") from error
+        why = reason(error)
+        raise InputError(f"{weights}: the card of {card.name}: [network] {why}") from error
     try:
         network.load_state_dict(safetensors.torch.load(contents), strict=True)
     except RuntimeError as error:
-        told = one_line(error)
-        raise InputError(f"{weights} does not fit {card.network.name}: {told}") from error
+        why = one_line(error)
+        raise InputError(f"{weights} does not fit {card.network.name}: {why}") from error
     declared = (card.distance, card.dim, card.side)
     if declared != (network.distance.name, network.dim, network.side):
         raise InputError(
@@ -69,7 +69,7 @@ def load(weights: Path, card: Card) -> Network:
     return network.eval()
 
 
-class _Told(Deployed):
+class _WithRecipe(Deployed):
     """Network that carries its recipe, for the metadata of exported files."""
 
     def __init__(self, network: Network, recipe: str) -> None:
@@ -81,8 +81,8 @@ def by_torch(weights: Path, card: Card) -> Descriptor:
     """Trained weights as a descriptor that PyTorch computes on the CPU."""
 
     @cache
-    def network() -> _Told:
-        return _Told(load(weights, card), json.dumps(card.recipe, sort_keys=True))
+    def network() -> _WithRecipe:
+        return _WithRecipe(load(weights, card), json.dumps(card.recipe, sort_keys=True))
 
     def describe(patches: Patches) -> Vectors:
         with torch.inference_mode():

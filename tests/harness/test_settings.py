@@ -86,6 +86,8 @@ def test_annotations_may_be_postponed():
         ("flag=yes", "true or false"),
         ("count=2.0", "count is '2.0'; wanted is an integer"),
         ("count=true", "wanted is an integer"),
+        ('count="3"', "wanted is an integer"),
+        ('limit="none"', "wanted is an integer or none"),
         ("limit=many", "wanted is an integer or none"),
         ("share=half", "wanted is a number"),
         ("ties=luck", "wanted is 'mean' or 'official'"),
@@ -107,6 +109,7 @@ def test_a_value_that_is_no_text_must_have_the_type_of_its_option():
         "model": root,
         "flag": True,
     }
+    assert settings.accepted(maker, {"model": "a"}, "maker") == {"model": root}
     with pytest.raises(ValueError, match="flag is 1; wanted is true or false"):
         settings.accepted(maker, {"flag": 1}, "maker")
 
@@ -149,12 +152,15 @@ def noisy(*, count: int = 3, noise: Noise = Noise()): ...
 def test_an_option_that_is_a_dataclass_is_given_by_its_fields():
     assert accepted("blur=0.5", "count=4", of=noisy) == {"count": 4, "noise": Noise(blur=0.5)}
     assert accepted("count=4", of=noisy) == {"count": 4}
+    noise = Noise(blur=2.0)
+    assert settings.accepted(noisy, {"noise": noise}, "maker") == {"noise": noise}
 
 
 @pytest.mark.parametrize(
     ("typed", "error", "message"),
     [
         ("grain=a", ValueError, "maker: grain is 'a'; wanted is an integer"),
+        ("noise=1", ValueError, "noise is '1'; wanted is an instance of Noise"),
         ("blurr=1", LookupError, "did you mean 'blur'"),
         ("blur=10", ValueError, "blur is too strong"),
     ],

@@ -1,4 +1,4 @@
-"""Random turns and flips of patches on their way to the network; seed and step decide them."""
+"""Random turns and flips of training patches, decided by seed and step."""
 
 import math
 
@@ -9,12 +9,12 @@ from torch.nn import functional
 from zoo.training.recipe import Dihedral
 
 # The 8 symmetries of the square are numbered by bits: 1 mirrors left and right, 2 mirrors top and
-# bottom, 4 then transposes. 3 is half a turn, 5 a quarter turn counterclockwise, 6 a clockwise one.
-# One entry is drawn, each as often as the next.
+# bottom, 4 then transposes. 3 is half a turn, 5 a quarter turn counterclockwise, 6 clockwise.
+# One entry is drawn; all entries are equally likely.
 SYMMETRIES: dict[Dihedral, tuple[int, ...]] = {
     True: (0, 1, 2, 3, 4, 5, 6, 7),
     # DagnyT/hardnet: transposes in half of all cases, and then mirrors left and right in half of
-    # all cases. So four of the symmetries never come.
+    # all cases. So four of the symmetries never occur.
     "hardnet": (0, 1, 4, 6),
     # vbalnt/tfeat, and alike yuruntian/HyNet: in half of all cases one of three turns, and then
     # mirrors top and bottom in half of all cases.

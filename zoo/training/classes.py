@@ -15,7 +15,7 @@ from zoo.training.pairs import Points, random_points
 def classes(
     groups: Groups, point: Points, k: int, turn: float, rng: np.random.Generator
 ) -> Selection:
-    """k patches of each of these points, one point after the other.
+    """k patches of each of these points, point after point.
 
     A point with more than k patches gives k random ones. Where it has fewer, its patches come
     again, turned by random angles up to `turn` degrees either way.

@@ -1,4 +1,4 @@
-"""What `harness train` does: a recipe and data become a folder of weights, card and ONNX file."""
+"""`harness train`: makes weights, their card and an ONNX file from a recipe and data."""
 
 import hashlib
 import json
@@ -53,7 +53,7 @@ def train(
     resume: bool = False,
     tensorboard: bool = False,
 ) -> Path:
-    """Train a recipe; the folder of what came out.
+    """Train a recipe; returns the folder of weights, card and ONNX file.
 
     Args:
         spec: name of a recipe, or a TOML file.
@@ -62,7 +62,7 @@ def train(
         settings: KEY=VALUE over the recipe's.
         device: "auto", "cpu" or "cuda".
         precision: of convolutions: "float32", "bfloat16", or "auto"; see `precision_of`.
-        resume: go on from what is in the folder.
+        resume: go on from the state in the folder.
         tensorboard: write its files as well.
     """
     recipe = recipes.read(spec, settings, data)
@@ -75,7 +75,7 @@ def train(
     # Without the flag, GPUs compute "float32" convolutions with 10 of its 23 bits.
     exact = cudnn.flags(enabled=True, allow_tf32=False)
     with _processes(device) as place, exact, _claimed(out, resume=resume):
-        parts = [training_sets.open_set(one) for one in recipe.data]
+        parts = [training_sets.open_set(name) for name in recipe.data]
         kind = precision_of(precision, place)
         with _bar() as bar:
             run = _prepared(recipe, training_sets.joined(parts), place, kind, bar)
@@ -87,7 +87,7 @@ def train(
             def keep_weights(seen: Seen) -> None:
                 if number() == 0:
                     epoch = out / EPOCHS / f"{seen.step // run.recipe.epoch:05}"
-                    before = [one for one in read_log(out) if one.step < seen.step]
+                    before = [entry for entry in read_log(out) if entry.step < seen.step]
                     _placed(epoch, run, parts, seen, [*before, seen])
 
             last = _trained(
@@ -119,7 +119,7 @@ def _claimed(out: Path, *, resume: bool) -> Iterator[None]:
     with atomic.making(out), locks.alone(out / LOCK, busy=busy):
         if resume:
             state.must_be_in(out)
-        elif any((out / one).is_file() for one in (state.FILE, WEIGHTS)):
+        elif any((out / file).is_file() for file in (state.FILE, WEIGHTS)):
             raise FileInTheWayError(
                 f"{out} holds a training already: go on with it by --resume, or choose another"
                 " --out"
@@ -142,9 +142,9 @@ def _must_be_the_same(file: Path, recipe: Recipe) -> None:
     before = recipes.read_kept(file)
     if not isinstance(before.steps_per_epoch, int):  # the data decide it, and the state knows it
         before = before.model_copy(update={"steps_per_epoch": recipe.steps_per_epoch})
-    found = recipes.differences(before, recipe)
-    if found:
-        told = "; ".join(f"{key} was {was!r}, now {now!r}" for key, (was, now) in found.items())
+    changed = recipes.differences(before, recipe)
+    if changed:
+        told = "; ".join(f"{key} was {was!r}, now {now!r}" for key, (was, now) in changed.items())
         raise InputError(
             f"{file} is of a training by another recipe: {told}. Resume it with what was (--set"
             " KEY=VALUE), or choose another --out"
@@ -162,12 +162,12 @@ def _processes(device: str) -> Iterator[torch.device]:
     if "RANK" not in os.environ:
         yield torch.device(kind)
         return
-    own = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if kind == "cuda" else None
-    if own:
-        torch.cuda.set_device(own)
-    dist.init_process_group("nccl" if own else "gloo")
+    gpu = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if kind == "cuda" else None
+    if gpu:
+        torch.cuda.set_device(gpu)
+    dist.init_process_group("nccl" if gpu else "gloo")
     try:
-        yield own or torch.device("cpu")
+        yield gpu or torch.device("cpu")
     finally:
         dist.destroy_process_group()
 
@@ -220,7 +220,7 @@ def _trained(
     tensorboard: bool,
     keep_weights: Callable[[Seen], None],
 ) -> Seen | None:
-    """Run all steps, told of as they are done; None where the user stopped it before the end."""
+    """Run all steps and show progress; None if the user stopped the training before the end."""
     steps = run.recipe.steps
     task = bar.add_task(visible(run.recipe.name), total=steps)
     write: Callable[[Seen], None] | None = None
@@ -242,8 +242,8 @@ def _trained(
 
 
 def _is_told(out: Path, step: int) -> bool:
-    """Whether the log has a step, and the held-out error after it: all was done before."""
-    return any(one.step == step and one.loss is not None for one in read_log(out)[-1:])
+    """Whether the last log entry is this step, with its loss: the training had ended before."""
+    return any(last.step == step and last.loss is not None for last in read_log(out)[-1:])
 
 
 def _line(name: str, seen: Seen, fpr95: float | None, speed: float) -> str:
@@ -266,7 +266,7 @@ def _bar() -> Bar:
 def _placed(
     out: Path, run: Run, parts: Sequence[Dataset], last: Seen, log: Sequence[Seen]
 ) -> tuple[Path, Card]:
-    """Write the weights after a step, and their card; both.
+    """Write the weights after a step and their card; returns the file and the card.
 
     Args:
         out: folder.
@@ -298,7 +298,7 @@ def _curve(recipe: Recipe, log: Sequence[Seen]) -> tuple[Moment, ...]:
 
 
 def hours(log: Sequence[Seen]) -> float:
-    """Hours of training: the steps, each taken to last the median time, so pauses don't count."""
+    """Hours of training: steps times the median time of a step, so that pauses do not count."""
     steps = [after.seconds - before.seconds for before, after in pairwise(log)]
     return round(log[-1].step * median(steps) / 3600, 3) if steps else 0.0
 

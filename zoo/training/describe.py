@@ -1,4 +1,4 @@
-"""The network as a loss sees it: the batch whole, though several processes share the work."""
+"""The network as a loss sees it: whole batches, although several processes share the work."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,10 @@ from zoo.training.together import gathered, part
 
 T = TypeVar("T")
 
-STILL = {"cpu": 64, "cuda": 4096}  # patches in one pass without gradients: what caches hold
+STILL = {
+    "cpu": 64,
+    "cuda": 4096,
+}  # patches in one pass without gradients: as many as fit into caches
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,22 +27,22 @@ class Described:
 
     def __call__(self, patches: Float[torch.Tensor, "n 1 side side"]) -> torch.Tensor:
         """Vectors with gradients, in training mode."""
-        own = self._computed(self.network, patches[part(len(patches))])
-        return gathered(own.float(), len(patches))
+        vectors = self._computed(self.network, patches[part(len(patches))])
+        return gathered(vectors.float(), len(patches))
 
     def maps(self, patches: Float[torch.Tensor, "n 1 side side"]) -> tuple[torch.Tensor, ...]:
-        """What the network gives on the way, its vectors last."""
-        found = self._computed(self.network.maps, patches[part(len(patches))])  # type: ignore[arg-type]
-        return tuple(gathered(one.float(), len(patches)) for one in found)
+        """The network's intermediate maps, its vectors last."""
+        maps = self._computed(self.network.maps, patches[part(len(patches))])  # type: ignore[arg-type]
+        return tuple(gathered(each.float(), len(patches)) for each in maps)
 
     @torch.no_grad()
     def still(self, patches: Float[torch.Tensor, "n 1 side side"]) -> torch.Tensor:
         """Vectors in evaluation mode, without gradients."""
         self.network.eval()
-        own = patches[part(len(patches))]
+        share = patches[part(len(patches))]
         rows = [
-            self._computed(self.network, some).float()
-            for some in own.split(STILL.get(own.device.type, 1024))
+            self._computed(self.network, few).float()
+            for few in share.split(STILL.get(share.device.type, 1024))
         ]
         self.network.train()
         return gathered(torch.cat(rows), len(patches))

@@ -1,4 +1,4 @@
-"""Distances between described patches as losses need them: with a finite gradient everywhere.
+"""Distances between vectors for losses: their gradient is finite everywhere.
 
 The square root and the arc cosine have infinite slopes where two vectors are equal. Here every root
 is taken of x + 1e-6, as in HardNet's released code: a distance of 0 reads 0.001, one of 0.1 reads
@@ -18,12 +18,12 @@ Crossed = Float[torch.Tensor, "n m"]
 
 
 def wide(x: Float[torch.Tensor, "..."]) -> Float[torch.Tensor, "..."]:
-    """The same numbers in float32, or in float64 where they are."""
+    """The numbers in float32; float64 stays float64."""
     return x if x.dtype == torch.float64 else x.float()
 
 
 def root(squared: Float[torch.Tensor, "..."]) -> Float[torch.Tensor, "..."]:
-    """Square root of x + 1e-6, and 0.001 of what rounding left below 0."""
+    """Square root of x + 1e-6; of a negative x, which only rounding makes, 0.001."""
     return (squared.clamp(min=0) + UNDER_ROOT).sqrt()
 
 
@@ -59,7 +59,7 @@ def angle_paired(a: Vectors, b: Vectors) -> Float[torch.Tensor, " n"]:
 
 
 def alike(point: Int[torch.Tensor, " n"]) -> Bool[torch.Tensor, "n n"]:
-    """Which pairs show the same point; each is like itself."""
+    """Which pairs show the same point; true on the diagonal."""
     return point[:, None] == point
 
 
@@ -73,7 +73,7 @@ def hardest(
     Args:
         point: of each pair.
         crossed: distances between members of all pairs: anchors from positives, or of one kind.
-        closer: what is nearer than this is passed over. Where nothing is left, infinity.
+        closer: patches nearer than this are passed over; infinity if no patch is left.
     """
     same = alike(point)
     least = []

@@ -24,19 +24,19 @@ class Groups:
         image: Int[np.ndarray, " all"],
         rows: Rows | None = None,
     ) -> "Groups":
-        """Groups of a training set whose points and images these are; of some rows where given."""
+        """Groups of a training set with these points and images; only of some rows, if given."""
         rows = np.arange(len(point)) if rows is None else rows
         _, number, size = np.unique(point[rows], return_inverse=True, return_counts=True)
         order = rows[np.argsort(number, kind="stable")]
         return cls(order, np.concatenate([[0], np.cumsum(size)]), image)
 
     def __len__(self) -> int:
-        """Points in all."""
+        """Number of points."""
         return len(self.start) - 1
 
     @cached_property
     def size(self) -> Rows:
-        """Rows of each point."""
+        """Number of rows of each point."""
         return np.diff(self.start)
 
     def rows(self, point: int | np.integer) -> Rows:

@@ -14,7 +14,7 @@ from zoo.backbones import Deployed, Network
 
 POINTS = 1000  # their patches, each against each other's, are a million pairs
 FEWEST = 50
-TOGETHER = 64  # patches in one pass: what caches hold
+TOGETHER = 64  # patches in one pass: as many as fit into caches
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,19 +63,19 @@ def split(
 
 
 def fpr95(vectors: Vectors, distance: Distance) -> float:
-    """FPR95 over all pairs of one patch of a point with another's; rows i and n + i match.
+    """FPR95 of all pairs of rows i and n + j; they match if i = j.
 
-    Far more non-matches than matches, so that it can be told well below 1 %.
+    There are far more non-matches than matches, so that an FPR95 well below 1 % can be measured.
     """
     n = len(vectors) // 2
-    found = distance.cross(vectors[:n], vectors[n:])
-    return float(fpr_at_95(rank(np.eye(n, dtype=bool).ravel(), found.ravel())))
+    crossed = distance.cross(vectors[:n], vectors[n:])
+    return float(fpr_at_95(rank(np.eye(n, dtype=bool).ravel(), crossed.ravel())))
 
 
 def vectors(
     network: Network, patches: UInt8[np.ndarray, "n side side"], device: torch.device
 ) -> Vectors:
-    """What users of the network would get for patches."""
+    """Vectors of patches, as users of the network get them."""
     was = network.training
     deployed = Deployed(network)
     parts = np.array_split(patches, -(-len(patches) // TOGETHER))

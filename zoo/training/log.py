@@ -1,4 +1,4 @@
-"""What a training says while it runs: a line of JSON a step, perhaps TensorBoard."""
+"""The log of a training: one line of JSON for each step, and optionally TensorBoard files."""
 
 import json
 import logging
@@ -29,29 +29,29 @@ def open_log(out: Path, *, upto: int, tensorboard: bool = False) -> Callable[[Se
     board = _board(out, upto) if tensorboard else None
 
     def write(seen: Seen) -> None:
-        found = {name: value for name, value in vars(seen).items() if value is not None}
+        entry = {name: value for name, value in vars(seen).items() if value is not None}
         with atomic.naming(file), file.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(found) + "\n")
+            stream.write(json.dumps(entry) + "\n")
         for name in ("loss", "lr", "fpr95"):
-            if board and name in found:
-                board.add_scalar(name, found[name], seen.step)
+            if board and name in entry:
+                board.add_scalar(name, entry[name], seen.step)
 
     return write
 
 
 def read_log(out: Path) -> list[Seen]:
-    """What was said, in the order of steps; damaged lines are passed over."""
+    """Log entries in the order of steps; damaged lines are passed over."""
     file = out / LOG
     lines = file.read_text("utf-8", "replace").splitlines() if file.is_file() else []
     return [seen for line in lines if (seen := _seen(line))]
 
 
 def _seen(line: str) -> Seen | None:
-    """What a line says; None if it is not whole, as one is that was cut off when the power went."""
+    """The entry of a line; None if the line is damaged, for example cut off by a power failure."""
     try:
         seen = _FORM.validate_json(line, strict=True)
         is_known = set(json.loads(line)) <= vars(seen).keys()
-    except ValueError:  # pydantic's own is one; it also finds what is nested too deeply
+    except ValueError:  # pydantic's error is a ValueError, also for too deeply nested JSON
         return None
     return seen if is_known and seen.step >= 0 else None
 

@@ -1,7 +1,7 @@
-"""The one training loop: batches in, weights out; it can be killed at any moment and goes on.
+"""The training loop: batches in, weights out; a killed training can be resumed.
 
-All randomness of a step comes from the seed and the step's number, so there is no state of a
-generator to keep, and the batch of the next step can be made while this one is computed.
+All randomness of a step comes from the seed and the step's number. So no generator's state must be
+kept, and the next batch can be read during a step.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ VALIDATIONS = 10  # at the ends of epochs, in a whole training, and one before i
 
 @dataclass(frozen=True)
 class Seen:
-    """What there is to say after a step, or of the network before one."""
+    """Progress after a step, or of the network before the first step."""
 
     step: int  # steps done
     loss: float | None = None
@@ -51,7 +51,7 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One training, set up."""
+    """A training that is ready to start."""
 
     recipe: Recipe  # its epochs are numbers of steps
     dataset: Dataset
@@ -72,7 +72,7 @@ def prepare(
     device: torch.device,
     precision: torch.dtype,
 ) -> Run:
-    """Make the network, the method and its sampler; refuses at once what can't be trained on.
+    """Make the network, the method and its sampler; refuses data that cannot be trained on.
 
     Args:
         recipe: checked.
@@ -123,9 +123,9 @@ def steps_per_epoch(recipe: Recipe, method: Method, groups: Groups) -> int:
             return math.ceil(asked.pairs / method.pairs_per_step())
         return max(1, method.steps_of_a_pass(groups))
     except NotImplementedError:
-        said = "a number of pairs" if isinstance(asked, Pairs) else repr(asked)
+        form = "a number of pairs" if isinstance(asked, Pairs) else repr(asked)
         raise InputError(
-            f"steps_per_epoch is {said}, but method {recipe.method.name!r} does not say how many"
+            f"steps_per_epoch is {form}, but method {recipe.method.name!r} does not say how many"
             " steps that is: give a number by --set steps_per_epoch=..."
         ) from None
 
@@ -173,7 +173,7 @@ def train(
     keep_weights: Callable[[Seen], None] = lambda seen: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Seen]:
-    """Train to the end, or to where `stop` says so; a state to resume from is kept in `out`.
+    """Train to the end, or until `stop` returns true; keeps a state in `out` to resume from.
 
     Args:
         run: from `prepare`.
@@ -236,7 +236,7 @@ def is_moment(recipe: Recipe, step: int) -> bool:
 
 
 def optimiser_of(run: Run) -> torch.optim.Optimizer:
-    """The recipe's optimiser, over what is trained of the network and of the method."""
+    """The recipe's optimiser, over the trainable parameters of network and method."""
     settings = run.recipe.optimiser
     groups: dict[float, list[nn.Parameter]] = {}
     named = [*run.network.named_parameters(), *run.method.named_parameters(prefix="method")]
@@ -245,7 +245,7 @@ def optimiser_of(run: Run) -> torch.optim.Optimizer:
             factors = run.network.lr_factors.items()
             factor = next((value for part, value in factors if name.startswith(part)), 1.0)
             groups.setdefault(factor, []).append(parameter)
-    parameters = [{"params": own, "factor": factor} for factor, own in groups.items()]
+    parameters = [{"params": group, "factor": factor} for factor, group in groups.items()]
     if settings.name == "adam":
         return torch.optim.Adam(
             parameters,

@@ -7,7 +7,7 @@ TRIM_THRESHOLD, MMAP_MAX = -1, -4  # numbers of options in <malloc.h>
 
 
 def keep_freed() -> bool:
-    """Let the C library keep what tensors free; whether it is one that can.
+    """Let the C library keep the memory of freed tensors; returns whether it can.
 
     By itself, glibc gives each activation of more than 32 MiB back at once, and the next step pays
     for clearing new pages: up to half of its time on a processor.

@@ -5,7 +5,7 @@ their meaning.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol as Interface
 from typing import runtime_checkable
 
@@ -78,6 +78,11 @@ class Batch:
     def pair_point(self) -> Int[torch.Tensor, " pairs"]:
         """The point of each pair."""
         return self.point.chunk(2)[0]
+
+    def subset(self, at: Int[torch.Tensor, " some"]) -> "Batch":
+        """The batch of the patches at these places, in their order."""
+        row = None if self.row is None else self.row[at]
+        return replace(self, patches=self.patches[at], point=self.point[at], row=row)
 
     def pair_vectors(self, *, separate: bool) -> tuple[torch.Tensor, torch.Tensor]:
         """Vectors of the anchors, and of the positives.

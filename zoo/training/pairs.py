@@ -13,13 +13,13 @@ from zoo.training.method import Sampler, Selection
 
 Points = Int[np.ndarray, " n"]
 
-STEP, EPOCH = 0xBA7C, 0xE90C  # what a seed is used for, so that no two uses share their numbers
+STEP, EPOCH = 0xBA7C, 0xE90C  # mixed into seeds: each use has its own random numbers
 
 
 def random_pairs(
     groups: Groups, n: int, seed: int, *, images: int | None = None, share: float = 0.5
 ) -> Sampler:
-    """Each step n points, no two the same, and of each a random pair of its patches.
+    """Each step, n different points, and a random pair of patches of each.
 
     Args:
         groups: the training set.
@@ -50,10 +50,9 @@ Drawn = tuple[Points, Points | None, np.random.Generator]
 def random_points(
     groups: Groups, n: int, seed: int, *, images: int | None = None, share: float = 0.5
 ) -> Callable[[int], Drawn]:
-    """Each step n points, no two the same; which patch is the anchor where that is decided, too.
+    """Each step, n different points; the anchor of each, if images are given; and a generator.
 
-    The third thing is the step's generator, for all else that is to be drawn. Arguments and errors
-    are those of `random_pairs`.
+    The generator is for further draws of the step. Arguments and errors: see `random_pairs`.
     """
     must_have_pairs(groups, n)
     if images is not None:
@@ -67,14 +66,14 @@ def random_points(
 
 
 def pass_of_patches(groups: Groups, patches: int) -> int:
-    """Whole batches of so many patches that the patches of a training set fill."""
+    """Number of full batches of so many patches in a training set."""
     return len(groups.order) // patches
 
 
 def every_point(groups: Groups, n: int, seed: int) -> Sampler:
-    """Each epoch every point once, in another random order, with a random pair of its patches.
+    """Each epoch, every point once in a new random order, with a random pair of its patches.
 
-    The epoch has as many steps as there are whole batches: fewer than n points wait for the next.
+    An epoch has only full batches: fewer than n points are left out of it.
 
     Args:
         groups: the training set.
@@ -100,7 +99,7 @@ def every_point(groups: Groups, n: int, seed: int) -> Sampler:
 
 
 def must_have_pairs(groups: Groups, n: int) -> None:
-    """Refuse a training set that can't give n pairs, each of another point.
+    """Refuse a training set that cannot give n pairs of different points.
 
     Raises:
         InputError: says which points have no pair, or how many points there are.
@@ -122,7 +121,7 @@ def must_have_pairs(groups: Groups, n: int) -> None:
 def pairs_of(
     groups: Groups, point: Points, rng: np.random.Generator, first: Points | None = None
 ) -> Selection:
-    """One pair of patches of each of these points, both drawn at random.
+    """A random pair of patches of each of these points.
 
     Args:
         groups: the training set.
@@ -142,7 +141,7 @@ def pairs_of(
 def other_points(
     taken: Int[np.ndarray, " taken"], groups: Groups, n: int, rng: np.random.Generator
 ) -> Points:
-    """So many random points, no two the same and none of those that are taken."""
+    """n different random points that are not among the taken ones."""
     drawn = rng.choice(len(groups), n + len(taken), replace=False)
     return drawn[~np.isin(drawn, taken)][:n]
 
@@ -150,7 +149,7 @@ def other_points(
 def strangers(
     vectors: Float[torch.Tensor, "n dim"], random: torch.Generator
 ) -> Float[torch.Tensor, "n dim"]:
-    """For each pair of a batch the vector of another, random pair: no match, and not mined."""
+    """For each pair of a batch, the vector of another, random pair: a negative without mining."""
     return vectors.roll(int(torch.randint(1, len(vectors), (), generator=random)), dims=0)
 
 

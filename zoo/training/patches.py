@@ -22,7 +22,7 @@ def stored(
 ) -> Stored:
     """All patches of a data set, resized once; row i is patch i.
 
-    The file is found by the contents of the blocks; processes that want the same one wait.
+    The cache finds the file by the contents of the blocks; other processes wait for it.
     """
 
     def write(stream: RawIOBase) -> None:
@@ -36,8 +36,8 @@ def stored(
 
     blocks = [[block.size, block.sha256] for block in dataset.blocks]
     origin = {"version": VERSION, "side": side, "blocks": blocks}
-    found: Stored = np.load(caches.kept("training").file(origin, write), mmap_mode="r")
-    return found
+    patches: Stored = np.load(caches.kept("training").file(origin, write), mmap_mode="r")
+    return patches
 
 
 def resized(patches: UInt8[np.ndarray, "n height width"], side: int) -> Stored:

@@ -1,4 +1,4 @@
-"""A recipe: everything that decides which weights come out of a training, as one TOML file."""
+"""Recipes: a recipe is a TOML file with all settings that decide the weights of a training."""
 
 import inspect
 import math
@@ -28,6 +28,7 @@ UNFIT = (ValueError, TypeError, LookupError, ImportError, RuntimeError)
 """Errors of a method or network that is unknown, cannot be imported, or refuses its options."""
 
 Kind = Literal["method", "network"]
+KINDS: tuple[Kind, ...] = ("method", "network")
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 
@@ -37,10 +38,10 @@ Dihedral = bool | Literal["hardnet", "tfeat"]
 
 @dataclass(frozen=True)
 class Later:
-    """Marks an option that did not exist when some trainings that are still around began.
+    """Marks an option that was added to a method or network later.
 
-    Their recipes lack it. `before` is the value that says what they did. It may differ from the
-    default, which is for new trainings.
+    Recipes of older trainings lack it. `before` is the value that describes those trainings. The
+    default, which is for new trainings, may differ.
     """
 
     before: Any
@@ -67,7 +68,7 @@ class RecipeTable(BaseModel):
 
 
 class Optimiser(RecipeTable):
-    """Stochastic gradient descent with momentum, or Adam, whose first beta the momentum is."""
+    """Stochastic gradient descent with momentum, or Adam with the momentum as its first beta."""
 
     name: Literal["sgd", "adam"] = "sgd"
     lr: Annotated[float, Gt(0)]
@@ -77,7 +78,7 @@ class Optimiser(RecipeTable):
 
 
 class Schedule(RecipeTable):
-    """By what the learning rate is multiplied, epoch by epoch or step by step."""
+    """Factor of the learning rate, by epoch or by step."""
 
     name: Literal["constant", "linear", "steps", "exponential"]
     at: tuple[Annotated[int, Gt(0)], ...] = ()  # "steps": epochs after which `factor` is applied
@@ -112,22 +113,22 @@ class Augmentation(RecipeTable):
 
 
 class Checkpoints(RecipeTable):
-    """Which weights are kept on the way, with their cards, in epochs/NUMBER of the training.
+    """Which intermediate weights are kept, with their cards, in epochs/NUMBER of the training.
 
-    They change nothing in the training, and can be asked for when it is resumed.
+    They do not change the training, and can be set when it is resumed.
     """
 
     every: Annotated[int, Gt(0)] | None = None  # epochs; None keeps only the last weights
 
 
 class Pairs(RecipeTable):
-    """An epoch of so many pairs, however many a step takes; the last step may exceed it."""
+    """An epoch with a number of pairs, whatever the batch size; the last step may exceed it."""
 
     pairs: Annotated[int, Gt(0)]
 
 
 class Part(BaseModel):
-    """A name, and keyword arguments of the class that it stands for."""
+    """The name of a method or network, and the keyword arguments of its class."""
 
     model_config = ConfigDict(extra="allow", frozen=True, ser_json_inf_nan="strings")
 
@@ -186,7 +187,7 @@ class Recipe(RecipeTable):
         """Steps of an epoch.
 
         Raises:
-            InputError: if only the data tell; a prepared training has a recipe that knows it.
+            InputError: if it depends on the data; `loop.prepare` returns a recipe that has it.
         """
         if not isinstance(self.steps_per_epoch, int):
             raise InputError(f"{self.name}: the data decide how many steps an epoch has")
@@ -194,7 +195,7 @@ class Recipe(RecipeTable):
 
     @property
     def steps(self) -> int:
-        """Steps in all."""
+        """Steps of the whole training."""
         return self.epochs * self.epoch
 
     def factor_at(self, step: int) -> float:
@@ -262,7 +263,8 @@ def checked(table: Mapping[str, Any], origin: object) -> Recipe:
     except ValidationError as error:
         raise InputError(f"{origin}: {reason(error)}") from error
     complete: dict[str, Part] = {}
-    for kind, part in (("method", recipe.method), ("network", recipe.network)):
+    for kind in KINDS:
+        part: Part = getattr(recipe, kind)
         try:
             complete[kind] = Part(name=part.name, **_options(find(kind, part.name), part))
         except UNFIT as error:
@@ -280,7 +282,7 @@ def kept(table: Mapping[str, Any], origin: object) -> Recipe:
         InputError: as `checked`.
     """
     complete = {"data": ("unknown",), **table}
-    for kind in ("method", "network"):
+    for kind in KINDS:
         part = complete.get(kind)
         options = part if isinstance(part, Mapping) else {}
         try:
@@ -289,8 +291,10 @@ def kept(table: Mapping[str, Any], origin: object) -> Recipe:
             continue  # `checked` reports it
         before = {name: later.before for name, later in _later(maker)}
         # JSON has no infinity; recipes write it as text.
-        finite = {key: math.inf if value == "Infinity" else value for key, value in options.items()}
-        complete[kind] = before | finite
+        numbers = {
+            key: math.inf if value == "Infinity" else value for key, value in options.items()
+        }
+        complete[kind] = before | numbers
     return checked(complete, origin)
 
 
@@ -316,7 +320,7 @@ def identity(recipe: Recipe) -> dict[str, Any]:
     left out if it has the value of the older trainings, so that these keep their identity.
     """
     table = recipe.model_dump(mode="json", exclude={"data", "checkpoints"})
-    for kind in ("method", "network"):
+    for kind in KINDS:
         for name, later in _later(find(kind, table[kind]["name"])):
             if table[kind][name] == later.before:
                 del table[kind][name]

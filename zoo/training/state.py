@@ -1,4 +1,4 @@
-"""What a training needs to go on from where it was: written whole, read back bit for bit."""
+"""State of a training, to resume from: written atomically, read back bit for bit."""
 
 import hashlib
 import io
@@ -20,7 +20,7 @@ MARK = b"harness checkpoint 1\n"  # begins the file, before the sha256 of what f
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """All that changes while a training runs."""
+    """The objects that a training changes."""
 
     network: nn.Module
     method: nn.Module
@@ -47,7 +47,7 @@ def save(out: Path, of: Trained, *, step: int, seconds: float, origin: str) -> N
 
 
 def must_be_in(out: Path) -> None:
-    """Refuse to resume where there is nothing to go on from.
+    """Refuse to resume if no state is kept.
 
     Raises:
         FileMissingError: if no state is kept there.
@@ -57,7 +57,7 @@ def must_be_in(out: Path) -> None:
 
 
 def load(out: Path, into: Trained, *, origin: str) -> tuple[int, float]:
-    """Put a kept state back; the step that comes next, and the seconds spent so far.
+    """Restore a kept state; returns the next step and the seconds of training so far.
 
     Raises:
         FileMissingError: if there is none.
@@ -91,6 +91,6 @@ def _parts(whole: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def origin(recipe: Recipe, data: str, **facts: object) -> str:
-    """One hash of what must be the same for a training to be the same."""
-    said = {"recipe": identity(recipe), "data": data, **facts}
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    """A hash of all facts that decide a training."""
+    table = {"recipe": identity(recipe), "data": data, **facts}
+    return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()

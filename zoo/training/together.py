@@ -1,4 +1,4 @@
-"""Several processes that train one network: each describes its part of a batch, all see all."""
+"""Several processes train one network: each describes a part of a batch, and gets all vectors."""
 
 from typing import Any
 
@@ -8,27 +8,27 @@ from torch import nn
 
 
 def together() -> int:
-    """How many processes train; 1 without torchrun."""
+    """Number of processes; 1 without torchrun."""
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
 def number() -> int:
-    """Which of them this is, from 0 on."""
+    """Number of this process, from 0."""
     return dist.get_rank() if together() > 1 else 0
 
 
-def any_of(said: bool, device: torch.device) -> bool:
-    """Whether any of the processes says so; all of them ask at the same time.
+def any_of(flag: bool, device: torch.device) -> bool:
+    """Whether the flag of any process is true; all processes must call it together.
 
     Args:
-        said: what this process says.
+        flag: of this process.
         device: where this process computes.
     """
     if together() == 1:
-        return said
-    flag = torch.tensor(int(said), device=device)
-    dist.all_reduce(flag, dist.ReduceOp.MAX)
-    return bool(flag)
+        return flag
+    highest = torch.tensor(int(flag), device=device)
+    dist.all_reduce(highest, dist.ReduceOp.MAX)
+    return bool(highest)
 
 
 def part(n: int) -> slice:
@@ -54,11 +54,11 @@ class _Summed(torch.autograd.Function):
 
 class _Gathered(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, own: torch.Tensor, n: int) -> torch.Tensor:
+    def forward(ctx: Any, rows: torch.Tensor, n: int) -> torch.Tensor:
         ctx.rows = part(n)
         share = -(-n // together())
-        padded = own.new_zeros((share, *own.shape[1:]))
-        padded[: len(own)] = own
+        padded = rows.new_zeros((share, *rows.shape[1:]))
+        padded[: len(rows)] = rows
         parts = [torch.empty_like(padded) for _ in range(together())]
         dist.all_gather(parts, padded)
         return torch.cat(parts)[:n]
@@ -74,13 +74,13 @@ def summed(x: torch.Tensor) -> torch.Tensor:
     return _Summed.apply(x) if together() > 1 else x  # type: ignore[no-untyped-call]
 
 
-def gathered(own: torch.Tensor, n: int) -> torch.Tensor:
-    """All n rows of which each process has its part; the gradient of the own ones flows back."""
-    return _Gathered.apply(own, n) if together() > 1 else own  # type: ignore[no-untyped-call]
+def gathered(rows: torch.Tensor, n: int) -> torch.Tensor:
+    """All n rows, from the part of each process; gradients flow back to this process's rows."""
+    return _Gathered.apply(rows, n) if together() > 1 else rows  # type: ignore[no-untyped-call]
 
 
 def add_gradients(network: nn.Module) -> None:
-    """Gradients of the whole batch from those of its parts."""
+    """Sum the gradients of all processes: those of the whole batch."""
     if together() > 1:
         for parameter in network.parameters():
             if parameter.grad is not None:
