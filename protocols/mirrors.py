@@ -221,7 +221,7 @@ def _oxford() -> list[PublishedSet]:
 def _eth() -> list[PublishedSet]:
     # Addresses and layout: INSTRUCTIONS.md of the benchmark. No size and no hash is published.
     page = "https://github.com/ahojnnes/local-feature-evaluation"
-    own = "https://cvg-data.inf.ethz.ch/local-feature-evaluation-schoenberger2017"
+    eth = "https://cvg-data.inf.ethz.ch/local-feature-evaluation-schoenberger2017"
     cornell = "http://landmark.cs.cornell.edu/projects/1dsfm"
     oxford = "oxbuildings/oxbuild_images"
     citation = (
@@ -232,9 +232,9 @@ def _eth() -> list[PublishedSet]:
     wilson = "Wilson, Snavely: Robust Global Translations with 1DSfM, ECCV 2014"
     philbin = "Philbin, Chum, Isard, Sivic, Zisserman, CVPR 2007"
     scenes = {
-        "fountain": ("11 images", f"{own}/Strecha-Fountain.zip", strecha),
-        "herzjesu": ("8 images", f"{own}/Strecha-Herzjesu.zip", strecha),
-        "south-building": ("128 images", f"{own}/South-Building.zip", "images: C. Zach"),
+        "fountain": ("11 images", f"{eth}/Strecha-Fountain.zip", strecha),
+        "herzjesu": ("8 images", f"{eth}/Strecha-Herzjesu.zip", strecha),
+        "south-building": ("128 images", f"{eth}/South-Building.zip", "images: C. Zach"),
         "madrid-metropolis": ("1344 images", f"{cornell}/images.Madrid_Metropolis.tar", wilson),
         "gendarmenmarkt": ("1463 images", f"{cornell}/images.Gendarmenmarkt.tar", wilson),
         "tower-of-london": ("1576 images", f"{cornell}/images.Tower_of_London.tar", wilson),
@@ -265,7 +265,7 @@ def _eth() -> list[PublishedSet]:
         (
             "eth/databases",
             "ETH local features, databases with images and cameras",
-            (Copy(f"{own}/Databases.tar.gz"),),
+            (Copy(f"{eth}/Databases.tar.gz"),),
             citation,
             ("*/database.db",),
             NONE_STATED,
@@ -273,7 +273,7 @@ def _eth() -> list[PublishedSet]:
         (
             "eth/keypoints",
             "ETH local features, the SIFT keypoints to describe",
-            (Copy(f"{own}/Keypoints.tar.gz"),),
+            (Copy(f"{eth}/Keypoints.tar.gz"),),
             citation,
             ("*/keypoints",),
             NONE_STATED,

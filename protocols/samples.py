@@ -67,11 +67,11 @@ def photograph(file: str, sample_name: str) -> UInt8[np.ndarray, "height width"]
     return read_grey(path)
 
 
-def _verify(found: str, version: int, sha256: str) -> None:
-    if found != sha256:
+def _verify(actual: str, version: int, sha256: str) -> None:
+    if actual != sha256:
         libraries = [f"{name} {metadata.version(name)}" for name in ("numpy", "scikit-image")]
         raise ComputeError(
-            f"the sample made here has sha256 {found}, that of version {version} is {sha256}:"
+            f"the sample made here has sha256 {actual}, that of version {version} is {sha256}:"
             " scores on it could not be compared. Report this line: "
             + ", ".join([*libraries, platform.machine(), platform.platform()])
         )

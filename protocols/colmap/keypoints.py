@@ -76,7 +76,7 @@ def read(database: Path, names: Sequence[str], remedy: str) -> dict[str, Table]:
     """
     query = "SELECT name, rows, cols, data FROM keypoints JOIN images USING (image_id)"
     wanted = {_form(name): name for name in names}
-    found = {}
+    tables = {}
     for told, rows, cols, data in _selected(database, query, remedy):
         name = wanted.get(_form(told))
         if name is None:
@@ -89,15 +89,15 @@ def read(database: Path, names: Sequence[str], remedy: str) -> dict[str, Table]:
                 f" {name}, and stores {numbers}; 4 or 6 columns are wanted, since keypoints of"
                 f" fewer have no scale: {remedy}"
             )
-        table = found[name] = np.frombuffer(data, "<f4", numbers).reshape(rows, cols)
+        table = tables[name] = np.frombuffer(data, "<f4", numbers).reshape(rows, cols)
         if not np.isfinite(table).all():
             raise InputError(f"{database}: a keypoint of {name} is not finite: {remedy}")
         if (table[:, 2] <= 0).any() if cols == 4 else (_determinants(table) == 0).any():
             raise InputError(f"{database}: a keypoint of {name} has no size: {remedy}")
-    missing = [name for name in names if name not in found]
+    missing = [name for name in names if name not in tables]
     if missing:
         raise InputError(f"{database} has no keypoints of {missing[0]}: {remedy}")
-    return found
+    return tables
 
 
 def _determinants(table: Table) -> Float64[np.ndarray, " n"]:
@@ -111,8 +111,8 @@ def _form(name: object) -> str:
 
 def copy(database: Path, to: Path) -> None:
     """Copy a database, including the rows that are only in its write-ahead log."""
-    with _opened(database) as own, closing(sqlite3.connect(to)) as other:
-        own.backup(other)
+    with _opened(database) as source, closing(sqlite3.connect(to)) as other:
+        source.backup(other)
 
 
 def log_of(database: Path) -> Path:

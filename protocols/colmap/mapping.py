@@ -42,5 +42,5 @@ def largest_model(
     )
     pycolmap.set_random_seed(seed)  # of this thread
     with tempfile.TemporaryDirectory(dir=database.parent) as tried:
-        found = pycolmap.incremental_mapping(database, images, tried, options)
-    return max(found.values(), key=lambda model: model.num_reg_images(), default=None)
+        models = pycolmap.incremental_mapping(database, images, tried, options)
+    return max(models.values(), key=lambda model: model.num_reg_images(), default=None)

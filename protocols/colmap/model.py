@@ -105,12 +105,12 @@ Points = tuple[np.ndarray, np.ndarray, np.ndarray]
 @cache
 def camera_models() -> dict[int, tuple[str, int]]:
     """Name and number of parameters of each camera model, by COLMAP's number of the model."""
-    found = {}
+    models = {}
     for name, kind in pycolmap.CameraModelId.__members__.items():
         if int(kind) >= 0:
-            one = pycolmap.Camera.create_from_model_name(1, name, 1.0, 1, 1)
-            found[int(kind)] = name, len(one.params)
-    return found
+            camera = pycolmap.Camera.create_from_model_name(1, name, 1.0, 1, 1)
+            models[int(kind)] = name, len(camera.params)
+    return models
 
 
 def _camera(number: int, name: str, width: int, height: int, params: np.ndarray) -> pycolmap.Camera:
@@ -143,9 +143,9 @@ class _Bytes:
     def take(self, form: str) -> tuple[int | float, ...]:
         """The next numbers, in a format of `struct`, little-endian."""
         self._must_have(struct.calcsize("<" + form))
-        found = struct.unpack_from("<" + form, self.data, self.at)
+        values = struct.unpack_from("<" + form, self.data, self.at)
         self.at += struct.calcsize("<" + form)
-        return found
+        return values
 
     def count(self, least: int) -> int:
         """The next number, a count of items of at least `least` bytes each."""
@@ -156,21 +156,21 @@ class _Bytes:
     def rows(self, kind: np.dtype, count: int) -> np.ndarray:
         """The next `count` rows."""
         self._must_have(kind.itemsize * count)
-        found = np.frombuffer(self.data, kind, count, self.at)
+        table = np.frombuffer(self.data, kind, count, self.at)
         self.at += kind.itemsize * count
-        return found
+        return table
 
     def text(self) -> str:
         """The next text, which ends with a zero byte."""
         end = self.data.find(b"\0", self.at)
         if end < 0:
             raise _DamagedError(f"is cut off after {len(self.data)} bytes")
-        found = self.data[self.at : end]
+        name = self.data[self.at : end]
         self.at = end + 1
         try:
-            return found.decode()
+            return name.decode()
         except UnicodeDecodeError as error:
-            raise _DamagedError(f"the name {found!r:.60} is not UTF-8") from error
+            raise _DamagedError(f"the name {name!r:.60} is not UTF-8") from error
 
     def must_end(self) -> None:
         """Refuse bytes after the last counted item."""
@@ -190,15 +190,15 @@ class _Bytes:
 
 def _binary_cameras(file: Path) -> Cameras:
     data = _Bytes(file)
-    found: Cameras = {}
+    cameras: Cameras = {}
     for _ in range(data.count(24)):
         number, kind, width, height = map(int, data.take("IiQQ"))
         if kind not in camera_models():
             raise _DamagedError(f"camera {number} is of the unknown model {kind}")
         name, size = camera_models()[kind]
-        _add(found, number, _camera(number, name, width, height, np.array(data.take(size * "d"))))
+        _add(cameras, number, _camera(number, name, width, height, np.array(data.take(size * "d"))))
     data.must_end()
-    return found
+    return cameras
 
 
 _KEYPOINT = np.dtype([("xy", "<f8", 2), ("point", "<u8")])
@@ -207,7 +207,7 @@ _SEEN = np.dtype([("image", "<u4"), ("index", "<u4")])
 
 def _binary_images(file: Path) -> Images:
     data = _Bytes(file)
-    found: Images = {}
+    images: Images = {}
     for _ in range(data.count(4 + 7 * 8 + 4 + 1 + 8)):
         (number,) = map(int, data.take("I"))
         pose = np.array(data.take("7d"))
@@ -215,9 +215,9 @@ def _binary_images(file: Path) -> Images:
         name = data.text()
         rows = data.rows(_KEYPOINT, data.count(_KEYPOINT.itemsize))
         point = rows["point"].astype(np.int64)  # 2^64 - 1, which means no point, becomes -1
-        _add(found, number, _image(number, name, camera, pose, rows["xy"].copy(), point))
+        _add(images, number, _image(number, name, camera, pose, rows["xy"].copy(), point))
     data.must_end()
-    return found
+    return images
 
 
 def _binary_points(file: Path) -> Points:
@@ -244,15 +244,15 @@ def _points(xyz: Mapping[int, tuple[float, ...]], tracks: list[tuple[int, np.nda
         raise _DamagedError(f"point {number[bad[0]]} is at {places[bad[0]].tolist()}")
     track = [
         np.concatenate([np.full((len(seen), 1), k), seen.astype(np.int64)], axis=1)
-        for k, seen in sorted(tracks, key=lambda one: one[0])
+        for k, seen in sorted(tracks, key=lambda entry: entry[0])
     ]
     return number, places, np.concatenate([np.empty((0, 3), np.int64), *track])
 
 
-def _add(found: dict[int, Part], number: int, one: Part) -> None:
-    if number in found:
+def _add(entries: dict[int, Part], number: int, entry: Part) -> None:
+    if number in entries:
         raise _DamagedError(f"has number {number} twice")
-    found[number] = one
+    entries[number] = entry
 
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:
@@ -286,7 +286,7 @@ def _whole(word: str) -> int:
 
 def _text_cameras(file: Path) -> Cameras:
     sizes = dict(camera_models().values())
-    found: Cameras = {}
+    cameras: Cameras = {}
     for line, words in _told(_lines(file)):
         if len(words) < 5 or words[1] not in sizes or len(words) != 4 + sizes[words[1]]:
             raise _DamagedError(
@@ -295,13 +295,13 @@ def _text_cameras(file: Path) -> Cameras:
             )
         number, width, height = _each(line, [words[0], *words[2:4]], _whole)
         params = np.array(_numbers(line, words[4:]))
-        _add(found, number, _camera(number, words[1], width, height, params))
-    return found
+        _add(cameras, number, _camera(number, words[1], width, height, params))
+    return cameras
 
 
 def _text_images(file: Path) -> Images:
     lines = _lines(file)
-    found: Images = {}
+    images: Images = {}
     for line, words in _told(lines):
         if len(words) > 10:
             raise _DamagedError(
@@ -321,11 +321,11 @@ def _text_images(file: Path) -> Images:
         columns = [_numbers(line + 1, parts[k::3]) for k in (0, 1)]
         xy = np.array(columns, np.float64).reshape(2, -1).T
         numbers = _each(line + 1, parts[2::3], _whole)
-        if any(not -(1 << 63) <= one < 1 << 63 for one in numbers):
+        if any(not -(1 << 63) <= point_number < 1 << 63 for point_number in numbers):
             raise _DamagedError(f"line {line + 1} has a point of the number {max(numbers)}")
         point = np.array(numbers, np.int64)
-        _add(found, number, _image(number, words[9], camera, pose, xy, point))
-    return found
+        _add(images, number, _image(number, words[9], camera, pose, xy, point))
+    return images
 
 
 def _text_points(file: Path) -> Points:
@@ -339,7 +339,7 @@ def _text_points(file: Path) -> Points:
             )
         (number,) = _each(line, words[:1], _whole)
         seen = _each(line, words[8:], _whole)
-        if any(not 0 <= one < 1 << 32 for one in seen):
+        if any(not 0 <= value < 1 << 32 for value in seen):
             raise _DamagedError(f"line {line} has the number {max(seen, key=abs)} in its track")
         _add(xyz, number, tuple(_numbers(line, words[1:4])))
         tracks.append((number, np.array(seen, np.int64).reshape(-1, 2)))
@@ -369,7 +369,7 @@ def _compare(cameras: Cameras, images: Images, point: np.ndarray, track: np.ndar
     if not np.array_equal(seen, told):
         ours, theirs = (set(map(tuple, table.tolist())) for table in (seen, told))
         odd = min(ours ^ theirs, default=None)
-        what = (
+        fault = (
             "a track has a keypoint twice"
             if odd is None
             else (
@@ -377,4 +377,4 @@ def _compare(cameras: Cameras, images: Images, point: np.ndarray, track: np.ndar
                 f" {'images, not in points3D' if odd in ours else 'points3D, not in images'}"
             )
         )
-        raise _DamagedError(f"images and points3D disagree: {what}")
+        raise _DamagedError(f"images and points3D disagree: {fault}")

@@ -23,21 +23,21 @@ def read_keypoints(file: Path) -> Float32[np.ndarray, "n 4"]:
     Raises:
         InputError: if the file is missing or malformed; names the file and the fault.
     """
-    found = _read(file, "<f4", columns=4)
-    bad = np.flatnonzero(~np.isfinite(found).all(axis=1) | (found[:, 2] <= 0))
+    table = _read(file, "<f4", columns=4)
+    bad = np.flatnonzero(~np.isfinite(table).all(axis=1) | (table[:, 2] <= 0))
     if len(bad):
         raise InputError(
-            f"{file}: keypoint {bad[0]} is {found[bad[0]].tolist()}; finite numbers and a scale"
+            f"{file}: keypoint {bad[0]} is {table[bad[0]].tolist()}; finite numbers and a scale"
             " above 0 are wanted: write the file again"
         )
-    turned = np.flatnonzero(np.abs(found[:, 3]) > MOST_ANGLE)
+    turned = np.flatnonzero(np.abs(table[:, 3]) > MOST_ANGLE)
     if len(turned):
         raise InputError(
-            f"{file}: keypoint {turned[0]} has the angle {found[turned[0], 3]:g}; radians are"
+            f"{file}: keypoint {turned[0]} has the angle {table[turned[0], 3]:g}; radians are"
             f" wanted, from -{MOST_ANGLE:.3g} to {MOST_ANGLE:.3g}: are these degrees, or is the"
             " file damaged? Write it again"
         )
-    return found
+    return table
 
 
 def read_descriptors(file: Path) -> Float32[np.ndarray, "n dim"]:
@@ -46,11 +46,11 @@ def read_descriptors(file: Path) -> Float32[np.ndarray, "n dim"]:
     Raises:
         InputError: as `read_keypoints`.
     """
-    found = _read(file, "<f4")
-    bad = np.flatnonzero(~np.isfinite(found).all(axis=1))
+    table = _read(file, "<f4")
+    bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
     if len(bad):
         raise InputError(f"{file}: descriptor {bad[0]} is not finite: write the file again")
-    return found
+    return table
 
 
 def read_matches(file: Path) -> UInt32[np.ndarray, "m 2"]:
@@ -100,29 +100,29 @@ def _read(file: Path, kind: str, columns: int | None = None) -> np.ndarray:
                 raise InputError(
                     f"{file} has {len(head)} bytes, its head alone has 8: write it again"
                 )
-            rows, found = HEAD.unpack(head)
-            _must_fit(file, rows, found, columns, size)
+            rows, width = HEAD.unpack(head)
+            _must_fit(file, rows, width, columns, size)
             data = stream.read(size)
     except FileNotFoundError as error:
         raise InputError(f"{file} is missing: add it, or take its image out") from error
     # A writable copy in the byte order of this machine.
-    table = np.frombuffer(data, kind).reshape(rows, found)
+    table = np.frombuffer(data, kind).reshape(rows, width)
     return table.astype(table.dtype.newbyteorder("="))
 
 
-def _must_fit(file: Path, rows: int, found: int, columns: int | None, size: int) -> None:
+def _must_fit(file: Path, rows: int, width: int, columns: int | None, size: int) -> None:
     """Refuse a head that disagrees with the wanted columns or the length of the file."""
-    if rows < 0 or found < 0 or (columns is not None and found != columns):
+    if rows < 0 or width < 0 or (columns is not None and width != columns):
         wanted = "some" if columns is None else columns
         raise InputError(
-            f"{file} says that it has {rows} rows of {found} columns; {wanted} columns are wanted:"
+            f"{file} says that it has {rows} rows of {width} columns; {wanted} columns are wanted:"
             " is it a file of another kind, or of big-endian numbers?"
         )
-    wanted_size = HEAD.size + 4 * rows * found
+    wanted_size = HEAD.size + 4 * rows * width
     if size != wanted_size:
-        what = "is cut off" if size < wanted_size else "goes on after its end"
+        fault = "is cut off" if size < wanted_size else "goes on after its end"
         raise InputError(
-            f"{file} {what}: {rows} x {found} numbers make {wanted_size} bytes, it has {size};"
+            f"{file} {fault}: {rows} x {width} numbers make {wanted_size} bytes, it has {size};"
             " write it again"
         )
 

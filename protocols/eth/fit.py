@@ -49,8 +49,8 @@ def check(images: Path, names: Sequence[str], known: Cameras) -> None:
         InputError: if an image has another size than its camera, or if too few matches of an image
             lie on the epipolar lines of the cameras; says in which convention they would fit.
     """
-    found = parallel.each(lambda name: _keypoints(images / name), names)
-    for name, (shape, _, _), size in zip(names, found, known.size.tolist(), strict=True):
+    keypoints = parallel.each(lambda name: _keypoints(images / name), names)
+    for name, (shape, _, _), size in zip(names, keypoints, known.size.tolist(), strict=True):
         if [*shape[::-1]] != size:
             raise InputError(
                 f"{images / name} is {shape[1]} x {shape[0]} pixels, its camera"
@@ -58,7 +58,7 @@ def check(images: Path, names: Sequence[str], known: Cameras) -> None:
                 " cameras of these (K and the size scaled alike)"
             )
     asked = [(i, j) for i in range(len(names)) for j in (i + 1, i + 2) if j < len(names)]
-    pairs = parallel.each(lambda pair: _matched(*pair, found), asked)
+    pairs = parallel.each(lambda pair: _matched(*pair, keypoints), asked)
     shares: dict[int, float] = {}  # best of each image: one good pair proves its camera right
     for pair in pairs:
         share = _share([pair], known)
@@ -101,7 +101,7 @@ def check_once(images: Path, names: Sequence[str], sha256: Sequence[str], known:
     origin = {
         "names": list(names),
         "images": list(sha256),
-        "cameras": [hashlib.sha256(one.tobytes()).hexdigest() for one in numbers],
+        "cameras": [hashlib.sha256(array.tobytes()).hexdigest() for array in numbers],
         "opencv": cv2.__version__,
         "code": code_sha256(__name__),
     }
@@ -130,18 +130,18 @@ def _keypoints(file: Path) -> Found:
     scale = min(1.0, SIDE / max(grey.shape))
     small = cv2.resize(grey, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
     keypoints, vectors = cv2.SIFT.create(2000).detectAndCompute(small, np.ones_like(small))
-    places = np.array([one.pt for one in keypoints], float).reshape(-1, 2)
+    places = np.array([keypoint.pt for keypoint in keypoints], float).reshape(-1, 2)
     return grey.shape, (places + 0.5) / scale - 0.5, np.asarray(vectors)
 
 
-def _matched(i: int, j: int, found: Sequence[Found]) -> Pair:
+def _matched(i: int, j: int, keypoints: Sequence[Found]) -> Pair:
     """Matches of images i and j: nearest neighbours that pass the ratio test."""
-    (shape, a, of_a), (_, b, of_b) = found[i], found[j]
+    (shape, a, vectors_a), (_, b, vectors_b) = keypoints[i], keypoints[j]
     rows = np.empty((0, 2), int)
     if min(len(a), len(b)) >= 2:
-        two = cv2.BFMatcher().knnMatch(of_a, of_b, k=2)
+        two = cv2.BFMatcher().knnMatch(vectors_a, vectors_b, k=2)
         kept = [first for first, second in two if first.distance < RATIO * second.distance]
-        rows = np.array([(one.queryIdx, one.trainIdx) for one in kept], int).reshape(-1, 2)
+        rows = np.array([(match.queryIdx, match.trainIdx) for match in kept], int).reshape(-1, 2)
     return Pair(i, j, a[rows[:, 0]], b[rows[:, 1]], NEAR * math.hypot(*shape))
 
 

@@ -71,7 +71,7 @@ def numbers_of(vectors: Vectors, distance: Distance) -> Numbers:
 def axes(vectors: Sequence[Vectors], distance: Distance) -> Axes:
     """The axes of the images' vectors, from a sample; the sample does not change the matches."""
     step = -(-sum(map(len, vectors)) // SAMPLE) or 1
-    numbers = numbers_of(np.concatenate([own[::step] for own in vectors]), distance)
+    numbers = numbers_of(np.concatenate([rows[::step] for rows in vectors]), distance)
     dim = numbers.shape[1]
     mean = numbers.mean(axis=0, dtype=np.float64) if len(numbers) else np.zeros(dim)
     centred = numbers - mean
@@ -94,8 +94,8 @@ def match(a: Vectors, b: Vectors, by: Axes, ratio: float = RATIO) -> Matches:
     first, whole = by.parts(numbers)
     pair = _Pair(len(a), numbers, first, whole, L2.rounding(whole))
     row, column = _mutual(pair, *_near(pair, ratio))
-    found = np.stack([row, column], axis=1).astype(np.uint32)
-    return found if len(found) >= LEAST else found[:0]
+    matches = np.stack([row, column], axis=1).astype(np.uint32)
+    return matches if len(matches) >= LEAST else matches[:0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +191,7 @@ def _within(pair: _Pair, rows: Some, others: slice, bound: Squares) -> tuple[Som
     """Pairs of a row and another vector within the row's bound, nearest first, and the squares."""
     propose = L2.propose(pair.whole[others])
     start, stop, _ = others.indices(len(pair.whole))
-    found = [(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))]
+    pieces = [(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))]
     for some in chunks(len(rows), stop - start):
         row, column = np.nonzero(
             propose(pair.whole[rows[some]]) <= (bound[some] + pair.reach)[:, None]
@@ -200,6 +200,6 @@ def _within(pair: _Pair, rows: Some, others: slice, bound: Squares) -> tuple[Som
         square = L2.paired(pair.numbers, rows[row], start + column)
         kept = np.flatnonzero(square <= bound[row])
         kept = kept[np.lexsort((column[kept], square[kept], row[kept]))]
-        found.append((row[kept], column[kept], square[kept]))
-    row, column, square = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        pieces.append((row[kept], column[kept], square[kept]))
+    row, column, square = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
     return row, column, square

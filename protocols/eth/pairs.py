@@ -53,9 +53,9 @@ def pairs(images: Path, names: Sequence[str], sha256: Sequence[str]) -> Pairs:
         key = hashlib.sha256(json.dumps(origin).encode()).hexdigest()
         folder = home.place("pairs", f"{key}.work")
         with resuming(folder, {"settings": settings}), quiet():
-            found = _retrieved(images, names, folder)
+            retrieved = _retrieved(images, names, folder)
             shutil.rmtree(folder)  # up to gigabytes, not needed again
-        return json.dumps(found).encode()
+        return json.dumps(retrieved).encode()
 
     return [(a, b) for a, b in json.loads(caches.kept("pairs").get(origin, find))]
 
@@ -82,8 +82,8 @@ def _retrieved(images: Path, names: Sequence[str], folder: Path) -> Pairs:
             vocab_tree_path=_vocabulary(opened, list(rows), folder / TREE),
             num_threads=THREADS,
         )
-        found = pycolmap.VocabTreePairGenerator(options, opened).all_pairs()
-    pairs = {(min(rows[a], rows[b]), max(rows[a], rows[b])) for a, b in found if a != b}
+        id_pairs = pycolmap.VocabTreePairGenerator(options, opened).all_pairs()
+    pairs = {(min(rows[a], rows[b]), max(rows[a], rows[b])) for a, b in id_pairs if a != b}
     return sorted(pairs)
 
 

@@ -74,12 +74,12 @@ class _Wall:
 
 def _wall(file: str, spanned: tuple[int, int]) -> _Wall:
     image = photograph(file, SAMPLE)
-    found = detect(image)
-    found = found.take(np.flatnonzero(thin(found))[:REGIONS])
+    regions = detect(image)
+    regions = regions.take(np.flatnonzero(thin(regions))[:REGIONS])
     world_from = np.zeros((3, 3))
     for column, axis in enumerate(spanned):
         world_from[axis, column] = METRES / min(image.shape)
-    return _Wall(image, found, world_from)
+    return _Wall(image, regions, world_from)
 
 
 def _looking_at(forward: Float64[np.ndarray, "3"]) -> Map:
@@ -105,11 +105,11 @@ def _view(scene: Path, number: int, eye: np.ndarray, rotation: Map, walls: list[
         image_from = compose(INTRINSICS, compose(rotation, camera_from))
         seen, values = _seen(wall.photograph, image_from)
         grey = np.where(seen, values, grey)
-        found = _project(wall.regions, image_from)
-        found[:, :2] += JITTER * (2 * uniform((VERSION, number, k), len(found), 2) - 1)
-        inside = (found[:, :2] > 0).all(1) & (found[:, :2] < (WIDTH - 1, HEIGHT - 1)).all(1)
-        rows = np.flatnonzero(inside & (found[:, 2] >= SMALLEST))
-        keypoints.append(found[rows])
+        projected = _project(wall.regions, image_from)
+        projected[:, :2] += JITTER * (2 * uniform((VERSION, number, k), len(projected), 2) - 1)
+        inside = (projected[:, :2] > 0).all(1) & (projected[:, :2] < (WIDTH - 1, HEIGHT - 1)).all(1)
+        rows = np.flatnonzero(inside & (projected[:, 2] >= SMALLEST))
+        keypoints.append(projected[rows])
         points.append(k * REGIONS + rows)
     image = rounded((gain * grey + offset + GRAIN * bell).astype(np.float32))
     with atomic.writing(scene / IMAGES / name) as stream:

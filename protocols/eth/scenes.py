@@ -102,18 +102,20 @@ def open_scenes(root: Path, split: str | None, source: str | None) -> Opened:
     """
     if source not in (None, *SOURCES):
         raise InputError(f"keypoints may be {', '.join(SOURCES)}, not {source!r}")
-    found = _folders(root)
-    chosen = sorted(set(split.split("+"))) if split else list(found)
+    scene_folders = _folders(root)
+    chosen = sorted(set(split.split("+"))) if split else list(scene_folders)
     for name in chosen:
-        if name not in found:
-            raise UnknownNameError(f"{root}: {unknown('scenes', name, found)}")
+        if name not in scene_folders:
+            raise UnknownNameError(f"{root}: {unknown('scenes', name, scene_folders)}")
         if name == TOTAL or not re.fullmatch(r"[\w.-]+", name, re.ASCII):
             raise InputError(
-                f"{found[name]}: {name!r} can't name a scene: rename the folder to letters, digits"
-                f" and any of _ . -, and not {TOTAL}"
+                f"{scene_folders[name]}: {name!r} can't name a scene: rename the folder to letters,"
+                f" digits and any of _ . -, and not {TOTAL}"
             )
-    sources = [source or _source(found[name]) for name in chosen]
-    scenes = tuple(_open(found[name], name, s) for name, s in zip(chosen, sources, strict=True))
+    sources = [source or _source(scene_folders[name]) for name in chosen]
+    scenes = tuple(
+        _open(scene_folders[name], name, s) for name, s in zip(chosen, sources, strict=True)
+    )
     detected = () if set(sources) == {OFFICIAL} else sorted(set(sources))
     called = _name(root, scenes, sources)
     unchecked = (UNCHECKED,) if called == "eth" else ()
@@ -124,26 +126,29 @@ def _folders(root: Path) -> dict[str, Path]:
     if (root / IMAGES).is_dir():
         return {root.resolve().name: root}
     inner = folders.folders(root) if root.is_dir() else []
-    found = {folder.name: folder for folder in inner if (folder / IMAGES).is_dir()}
-    if not found and (root / "eth").is_dir():  # a folder of many data sets
+    scene_folders = {folder.name: folder for folder in inner if (folder / IMAGES).is_dir()}
+    if not scene_folders and (root / "eth").is_dir():  # a folder of many data sets
         return _folders(root / "eth")
-    if not found:
+    if not scene_folders:
         raise FileMissingError(
             f"{root} has no scene (a folder with its photographs in {IMAGES}/) and is none itself:"
             " --data takes either"
         )
-    return found
+    return scene_folders
 
 
 def _part(folder: Path, part: str) -> Path:
     """The path of a part of a scene; the part may be missing."""
-    own = folder / part
+    inside = folder / part
     scene = folder.absolute()
     key = _key(scene.name)
-    if own.exists() or key is None:
-        return own
+    if inside.exists() or key is None:
+        return inside
     archive = sorted(scene.parent.glob(f"{ARCHIVES[part]}/*/{part}"))
-    return next((one for one in archive if one.parent.name.lower().startswith(key)), own)
+    return next(
+        (candidate for candidate in archive if candidate.parent.name.lower().startswith(key)),
+        inside,
+    )
 
 
 def _source(folder: Path) -> str:
@@ -170,16 +175,16 @@ def _open(folder: Path, name: str, source: str) -> Scene:
             " nothing to match and no score: check whether the images are nearly black, or give"
             " other images"
         )
-    for file, own, (height, width) in zip(names, frames, shapes, strict=True):
-        must_lie_on(own, width, height, f"{folder}, keypoints ({source}) of {file}")
+    for file, image_frames, (height, width) in zip(names, frames, shapes, strict=True):
+        must_lie_on(image_frames, width, height, f"{folder}, keypoints ({source}) of {file}")
     points = None
     if source == OFFICIAL and (folder / POINTS).is_dir():
         points = tuple(read_points(folders.at(folder / POINTS, f"{file}.bin")) for file in names)
-        for file, own, point in zip(names, frames, points, strict=True):
-            if len(own) != len(point):
+        for file, image_frames, point in zip(names, frames, points, strict=True):
+            if len(image_frames) != len(point):
                 raise InputError(
-                    f"{folder}: {file} has {len(own)} keypoints and {len(point)} points: write"
-                    f" {POINTS}/{file}.bin again, or move {POINTS} away"
+                    f"{folder}: {file} has {len(image_frames)} keypoints and {len(point)} points:"
+                    f" write {POINTS}/{file}.bin again, or move {POINTS} away"
                 )
     known = folder / truth.FOLDER
     camera_files = [truth.file_of(known, file) for file in names] if known.is_dir() else []

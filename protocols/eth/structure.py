@@ -37,14 +37,14 @@ def reconstruct(scene: Scene, matched: Matched, seed: int) -> dict[str, float]:
         )
         with pycolmap.Database.open(database) as opened:
             _, inliers = opened.read_two_view_geometry_num_inliers()  # 0 for pairs that failed
-            found = {
+            measures = {
                 "inlier_pairs": float(np.count_nonzero(inliers)),
                 "inlier_matches": float(sum(inliers)),
             }
         model = largest_model(database, scene.images, seed=seed, threads=1)
     if model is None:
-        return found | dict.fromkeys(("registered", "points", "observations"), 0.0)
-    found |= {
+        return measures | dict.fromkeys(("registered", "points", "observations"), 0.0)
+    measures |= {
         "registered": float(model.num_reg_images()),
         "points": float(model.num_points3D()),
         "observations": float(model.compute_num_observations()),
@@ -53,8 +53,8 @@ def reconstruct(scene: Scene, matched: Matched, seed: int) -> dict[str, float]:
         "reprojection_error_px": model.compute_mean_reprojection_error(),
     }
     if scene.cameras is not None:
-        found |= truth.errors(model, scene.names, scene.cameras, seed)
-    return found
+        measures |= truth.errors(model, scene.names, scene.cameras, seed)
+    return measures
 
 
 def _fill(database: Path, scene: Scene, matched: Matched) -> None:

@@ -47,8 +47,8 @@ def read(folder: Path, names: Sequence[str]) -> Cameras:
     Raises:
         InputError: if a file is missing or malformed; names the file.
     """
-    found = [_read(file_of(folder, name)) for name in names]
-    return Cameras(*(np.array(part) for part in zip(*found, strict=True)))
+    cameras = [_read(file_of(folder, name)) for name in names]
+    return Cameras(*(np.array(part) for part in zip(*cameras, strict=True)))
 
 
 def file_of(folder: Path, name: str) -> Path:
@@ -80,15 +80,15 @@ def errors(
     if len(rows) < LEAST or spread[1] <= LINE * spread[0]:
         return {}
     images = [poses[folders.same_form(names[row])] for row in rows]
-    found = np.array([image.projection_center() for image in images])
+    model_centre = np.array([image.projection_center() for image in images])
     options = pycolmap.RANSACOptions(max_error=NEAR * spread[0], random_seed=seed)
-    robust: Any = pycolmap.estimate_sim3d_robust(found, centre, options)  # a dict, or None
+    robust: Any = pycolmap.estimate_sim3d_robust(model_centre, centre, options)  # a dict, or None
     near = robust["inlier_mask"] if robust else []
-    world_from_model = pycolmap.estimate_sim3d(found[near], centre[near]) if robust else None
+    world_from_model = pycolmap.estimate_sim3d(model_centre[near], centre[near]) if robust else None
     if world_from_model is None:
         return {}
     turn = world_from_model.rotation.matrix()
-    placed = world_from_model.scale * found @ turn.T + world_from_model.translation
+    placed = world_from_model.scale * model_centre @ turn.T + world_from_model.translation
     off = np.array(
         [
             known_one.T @ turn @ image.cam_from_world().rotation.matrix().T

@@ -102,7 +102,7 @@ def open_set(
     wanted = [[_strip(patches, s, strip) for strip in STRIPS] for s in left.test]
     wanted += [[_strip(patches, s, STRIPS[0])] for s in left.train]
     table = _checked(
-        tuple(map(tuple, wanted)), tuple(_stamp(file) for own in wanted for file in own)
+        tuple(map(tuple, wanted)), tuple(_stamp(file) for files in wanted for file in files)
     )
     known = _identified(root, patches, split, asked, table)
     dataset = Dataset(
@@ -124,7 +124,9 @@ def holds_sequences(root: Path) -> bool:
     if not patches.is_dir():
         return False
     inner = folders.entries(patches)
-    return any(one.name.startswith(("i_", "v_")) or (one / "ref.png").exists() for one in inner)
+    return any(
+        entry.name.startswith(("i_", "v_")) or (entry / "ref.png").exists() for entry in inner
+    )
 
 
 def open_training(root: Path) -> Dataset:
@@ -140,7 +142,9 @@ def open_training(root: Path) -> Dataset:
         raise InputError(f"split {split!r} of {root} has no training part: take it from split a")
     _present(patches, split, asked._replace(test=()), allow_partial=False)
     files = tuple(tuple(_strip(patches, s, strip) for strip in STRIPS) for s in asked.train)
-    table = _checked(files, tuple(_stamp(file) for own in files for file in own))
+    table = _checked(
+        files, tuple(_stamp(file) for sequence_files in files for file in sequence_files)
+    )
     known = _identified(root, patches, split, asked, table)
     return Dataset(
         known.name,
@@ -181,11 +185,11 @@ def _present(patches: Path, split: str, asked: Split, *, allow_partial: bool) ->
     missing = [name for name in sequences if not folders.at(patches, name).is_dir()]
     if not missing:
         return asked
-    found = len(folders.folders(patches))
+    folder_count = len(folders.folders(patches))
     some = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
     message = (
         f"{patches} lacks {len(missing)} of {len(sequences)} sequences of split {split!r}"
-        f" ({some}); it has {found} folders"
+        f" ({some}); it has {folder_count} folders"
     )
     if not allow_partial:
         raise FileMissingError(
@@ -228,30 +232,30 @@ def _checked(
     wanted: tuple[tuple[Path, ...], ...], stamps: tuple[tuple[int, int] | None, ...]
 ) -> _Table:
     """The strips of each sequence, each checked, and checked against each other."""
-    every = [file for own in wanted for file in own]
+    every = [file for files in wanted for file in files]
     log.info("checking %d strips of %s", len(every), every[0].parent.parent)
     with ThreadPoolExecutor() as pool:  # reading and hashing release the GIL
         checked = dict(zip(every, pool.map(strips.check, every), strict=True))
     example = {strip.width: file for file, strip in checked.items()}
     if len(example) > 1:
-        found = ", ".join(f"{width} in {file}" for width, file in sorted(example.items()))
-        raise InputError(f"{every[0].parent.parent} mixes patch widths: {found}")
+        widths = ", ".join(f"{width} in {file}" for width, file in sorted(example.items()))
+        raise InputError(f"{every[0].parent.parent} mixes patch widths: {widths}")
     blocks: list[Block] = []
     points: list[np.ndarray] = []
     lengths: dict[str, int] = {}
     offsets = np.full((len(wanted), len(STRIPS)), -1)
     start = point = 0
-    for row, own in enumerate(wanted):
-        sequence = folders.same_form(own[0].parent.name)
-        counts = {file: checked[file].patches for file in own}
+    for row, files in enumerate(wanted):
+        sequence = folders.same_form(files[0].parent.name)
+        counts = {file: checked[file].patches for file in files}
         if len(set(counts.values())) > 1:
             odd = min(counts, key=lambda file: (list(counts.values()).count(counts[file]), file))
             raise InputError(
-                f"{odd} has {counts[odd]} patches, {own[0]} has {counts[own[0]]}: the strips of"
+                f"{odd} has {counts[odd]} patches, {files[0]} has {counts[files[0]]}: the strips of"
                 " one sequence show the same points; get this sequence again"
             )
-        n = lengths[sequence] = counts[own[0]]
-        for column, file in enumerate(own):
+        n = lengths[sequence] = counts[files[0]]
+        for column, file in enumerate(files):
             offsets[row, column] = start
             strip = checked[file]
             name = f"{sequence}/{file.stem}"
@@ -320,8 +324,8 @@ def _origins(made: object, file: Path) -> Mapping[str, str]:
 
 def _sources(known: _Identity, test: tuple[str, ...]) -> frozenset[str]:
     """All names of the tested patches' data; no sequence of the sample has an official name."""
-    own = {f"{known.name}/{sequence}" for sequence in test}
+    named = {f"{known.name}/{sequence}" for sequence in test}
     official = {f"hpatches/{sequence}" for sequence in test if sequence in OFFICIAL["lengths"]}
     names = data_names.known()
     origins = {names.declared(known.origins[s]) for s in test if s in known.origins}
-    return frozenset(own | official | origins)
+    return frozenset(named | official | origins)

@@ -36,7 +36,7 @@ def choose(name: str | None, patches: Path, folders: Sequence[Path]) -> tuple[st
     known = _read(file) if file else {"full": _everything(patches)}
     if name is None:
         only = next(iter(known)) if len(known) == 1 else "full"
-        name = next((one for one in ("a", only) if one in known), None)
+        name = next((option for option in ("a", only) if option in known), None)
     if name is None:
         raise UnknownNameError(f"{file} has {', '.join(known)}: choose one with --split")
     if name not in known and not file:
@@ -50,17 +50,17 @@ def choose(name: str | None, patches: Path, folders: Sequence[Path]) -> tuple[st
 
 
 def _everything(patches: Path) -> Split:
-    found = [f.name for f in folders.folders(patches) if any(f.glob("*.png"))]
-    if not found:
+    names = [f.name for f in folders.folders(patches) if any(f.glob("*.png"))]
+    if not names:
         raise FileMissingError(f"no folder in {patches} has a strip (such as ref.png) in it")
-    return Split(tuple(map(folders.same_form, found)), ())
+    return Split(tuple(map(folders.same_form, names)), ())
 
 
 def _read(file: Path) -> dict[str, Split]:
     try:
         known = {
-            name: Split(_names(one["test"]), _names(one.get("train", [])))
-            for name, one in texts.read_json(file).items()
+            name: Split(_names(entry["test"]), _names(entry.get("train", [])))
+            for name, entry in texts.read_json(file).items()
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
@@ -77,19 +77,21 @@ def _read(file: Path) -> dict[str, Split]:
 
 
 def _names(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise InputTypeError(f"{value!r:.40} is not a list of names")
     return tuple(map(folders.same_form, value))
 
 
 def _fault(name: str, split: Split) -> str | None:
     sequences = split.test + split.train
-    for one in (name, *sequences):
-        if not NAME.fullmatch(one):
-            return f"{one!r} can't be part of a path; a name has letters, digits and any of _ . + -"
+    for listed in (name, *sequences):
+        if not NAME.fullmatch(listed):
+            return (
+                f"{listed!r} can't be part of a path; a name has letters, digits and any of _ . + -"
+            )
     if not split.test:
         return "the test list is empty, so there is nothing to score"
-    one, times = Counter(sequences).most_common(1)[0]
+    listed, times = Counter(sequences).most_common(1)[0]
     if times > 1:
-        return f"{one} is listed {times} times in test and train; once is wanted"
+        return f"{listed} is listed {times} times in test and train; once is wanted"
     return None

@@ -75,13 +75,13 @@ def read(strip: Strip) -> Patches:
 def _size(file: Path, data: bytes) -> tuple[int, int]:
     """Width and height of an intact PNG of 8-bit grey."""
     try:
-        found = png(data)
+        head = png(data)
     except DamagedError as error:
         raise InputError(f"{file} {error}: get it again") from error
-    if (found.bits, found.colour, found.interlace) != (8, 0, 0):
+    if (head.bits, head.colour, head.interlace) != (8, 0, 0):
         raise InputError(
-            f"{file} has {found.bits} bits a sample, colour type {found.colour} and interlace"
-            f" {found.interlace}: strips must have 8 bits, colour type 0 (grey) and no interlace;"
+            f"{file} has {head.bits} bits a sample, colour type {head.colour} and interlace"
+            f" {head.interlace}: strips must have 8 bits, colour type 0 (grey) and no interlace;"
             " they are not converted"
         )
-    return found.width, found.height
+    return head.width, head.height

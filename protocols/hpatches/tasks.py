@@ -96,8 +96,8 @@ def verification(opened: HPatches) -> tuple[Verification, Dataset]:
     files, dataset = _files(opened, VERIFICATION, _write_verification)
     tables = [_read(file, opened, Pairs) for file in files]
     for column in ("s1", "t1", "idx1"):
-        own = getattr(tables[0], column)
-        if not all(np.array_equal(own, getattr(other, column)) for other in tables[1:]):
+        first = getattr(tables[0], column)
+        if not all(np.array_equal(first, getattr(other, column)) for other in tables[1:]):
             raise InputError(
                 f"{_all(files)} differ in {column}: each row must have the"
                 " same first patch in all three; take the files of one split from one source"
@@ -148,15 +148,15 @@ def _files(opened: HPatches, names: Sequence[str], write: Writer) -> tuple[list[
     """The task files of a split; the data set with their hash, and a remark if one is needed."""
     dataset = opened.dataset
     wanted = [name.format(dataset.split) for name in names]
-    own = {name: opened.tasks / name for name in wanted if opened.tasks}
-    there = {name for name, file in own.items() if file.is_file()}
+    own_files = {name: opened.tasks / name for name in wanted if opened.tasks}
+    there = {name for name, file in own_files.items() if file.is_file()}
     if there and there != set(wanted):
         raise FileMissingError(
             f"{opened.tasks} has {', '.join(sorted(there))} but lacks"
             f" {', '.join(sorted(set(wanted) - there))}: their rows belong together, so add the"
             " missing files, or move the others away: then all are made by the official recipe"
         )
-    files = [own[name] for name in wanted] if there else _generated(opened, wanted, write)
+    files = [own_files[name] for name in wanted] if there else _generated(opened, wanted, write)
     contents = [file.read_bytes() for file in files]
     official = all(
         _git_blob(content) == OFFICIAL["git_blob_sha1"].get(name)
@@ -206,12 +206,12 @@ def _read(file: Path, opened: HPatches, form: type[Table]) -> Table:
         )
     length = np.array([opened.lengths[sequence] for sequence in opened.test])
     for column in columns:
-        kind, one = column.rstrip("12"), column[-1] if column[-1] in "12" else ""
+        kind, digit = column.rstrip("12"), column[-1] if column[-1] in "12" else ""
         if kind == "s":
             continue
-        own = table[f"s{one}"]
-        bound = 6 if kind == "t" else length[own]
-        bad = (own >= 0) & ((table[column] < 0) | (table[column] >= bound))
+        row_sequence = table[f"s{digit}"]
+        bound = 6 if kind == "t" else length[row_sequence]
+        bad = (row_sequence >= 0) & ((table[column] < 0) | (table[column] >= bound))
         if bad.any():
             raise InputError(
                 f"{file}, line {_line(bad)}: {column} is {table[column][bad].iloc[0]}, beyond the"
@@ -235,8 +235,8 @@ def _generated(opened: HPatches, names: Sequence[str], write: Writer) -> list[Pa
         write(opened, [folder / name for name in names])
         caches.sum_up(folder)
 
-    of_set = [str(VERSION), opened.dataset.sha256, opened.dataset.split, *opened.test]
-    key = hashlib.sha256(" ".join([*of_set, *names]).encode()).hexdigest()[:16]
+    identity = [str(VERSION), opened.dataset.sha256, opened.dataset.split, *opened.test]
+    key = hashlib.sha256(" ".join([*identity, *names]).encode()).hexdigest()[:16]
     folder = caches.folder("tasks", key, make=make, is_whole=caches.is_as_summed)
     return [folder / name for name in names]
 
@@ -285,10 +285,10 @@ def _write_retrieval(opened: HPatches, files: Sequence[Path]) -> None:
         s = random.choice(test, draws)
         idx = [random.randint(opened.lengths[k]) for k in s]
         drawn = zip(s.tolist(), idx, strict=True)
-        chosen.append(dict.fromkeys(one for one in drawn if structured[one[0]][one[1]]))
+        chosen.append(dict.fromkeys(patch for patch in drawn if structured[patch[0]][patch[1]]))
     kept = list(chosen[0])[:queries]
     queried = set(kept)
-    rest = [one for one in chosen[1] if one not in queried][:distractors]
+    rest = [patch for patch in chosen[1] if patch not in queried][:distractors]
     if not kept or not rest:
         raise InputError(
             f"{opened.dataset.name} has too few structured reference patches for retrieval:"
@@ -301,13 +301,13 @@ def _write_retrieval(opened: HPatches, files: Sequence[Path]) -> None:
 def _structured(opened: HPatches) -> dict[str, np.ndarray]:
     """Which reference patches deviate by more than FLAT; integers give the same on any machine."""
     blocks = {block.name: block for block in opened.dataset.blocks}
-    found = {}
+    structured = {}
     for sequence in opened.test:
         patches = blocks[f"{sequence}/ref"].read().astype(np.int64)
         n = patches[0].size
         total, squares = patches.sum(axis=(1, 2)), np.square(patches).sum(axis=(1, 2))
-        found[sequence] = n * squares - total**2 > FLAT**2 * n**2
-    return found
+        structured[sequence] = n * squares - total**2 > FLAT**2 * n**2
+    return structured
 
 
 def _write(file: Path, columns: Mapping[str, Sequence[object] | np.ndarray]) -> None:

@@ -54,17 +54,17 @@ def select(
     Raises:
         InputError: if fewer than two regions are left.
     """
-    found = detect(first)
+    detected = detect(first)
     draws = frames.uniform(
-        (seed, zlib.crc32(name.encode())), len(NOISE), IMAGES - 1, len(found), frames.DRAWS
+        (seed, zlib.crc32(name.encode())), len(NOISE), IMAGES - 1, len(detected), frames.DRAWS
     )
     jitters = {
-        f"{level}{k}": frames.jitter(noise, of_image)
-        for (level, noise), of_level in zip(NOISE.items(), draws, strict=True)
-        for k, of_image in enumerate(of_level, 1)
+        f"{level}{k}": frames.jitter(noise, image_draws)
+        for (level, noise), level_draws in zip(NOISE.items(), draws, strict=True)
+        for k, image_draws in enumerate(level_draws, 1)
     }
-    squares = frames.image_from_patch(found)
-    alive = np.ones(len(found), bool)
+    squares = frames.image_from_patch(detected)
+    alive = np.ones(len(detected), bool)
     outside = []
     for k, (h, shape) in enumerate(zip(from_first, shapes, strict=True)):
         maps = frames.compose(h, squares)
@@ -74,11 +74,11 @@ def select(
         outside.append(int(np.count_nonzero(alive & ~visible)))
         alive &= visible
     rows = np.flatnonzero(alive)
-    apart = rows[frames.thin(found.take(rows))]
+    apart = rows[frames.thin(detected.take(rows))]
     kept = apart[:most]
     tally = Tally(
         sequence=name,
-        detected=len(found),
+        detected=len(detected),
         outside=tuple(outside),
         overlapping=len(rows) - len(apart),
         over_cap=len(apart) - len(kept),
@@ -86,10 +86,12 @@ def select(
     )
     if len(kept) < 2:
         raise InputError(
-            f"{name} is left with {len(kept)} of {len(found)} regions; {sum(outside)} regions are"
-            " not visible in all images: check its homographies, or take it out"
+            f"{name} is left with {len(kept)} of {len(detected)} regions; {sum(outside)} regions"
+            " are not visible in all images: check its homographies, or take it out"
         )
-    return Regions(found.take(kept), {strip: maps[kept] for strip, maps in jitters.items()}), tally
+    return Regions(
+        detected.take(kept), {strip: maps[kept] for strip, maps in jitters.items()}
+    ), tally
 
 
 def write_strips(

@@ -48,16 +48,16 @@ def agreement(a: Grey, b: Grey) -> Agreement:
     """
     x, y = _standardised(a), _standardised(b)
     all_pairs = x @ y.T
-    own = np.diagonal(all_pairs)
-    n = len(own)
+    matched = np.diagonal(all_pairs)
+    n = len(matched)
     ahead = [
-        np.count_nonzero(all_pairs < of_pair) + (np.count_nonzero(all_pairs == of_pair) - n) / 2
-        for of_pair in (own[:, None], own[None])
+        np.count_nonzero(all_pairs < partner) + (np.count_nonzero(all_pairs == partner) - n) / 2
+        for partner in (matched[:, None], matched[None])
     ]
     return Agreement(
         pairs=n,
-        matching=float(own.mean()),
-        others=float((all_pairs.sum() - own.sum()) / (n * (n - 1))),
+        matching=float(matched.mean()),
+        others=float((all_pairs.sum() - matched.sum()) / (n * (n - 1))),
         ahead=float(np.mean(ahead) / (n * (n - 1))),
     )
 

@@ -23,15 +23,15 @@ CONTRAST = 3.0  # least change of the image in grey values, across the scale of 
 def corners(grey: UInt8[np.ndarray, "height width"]) -> Frames:
     """Oriented regions around corners, the strongest first; ties from left to right."""
     image = smooth(grey.astype(np.float32), _added(CAMERA, DERIVED * SCALES[0]))
-    found = []
+    tables = []
     pixel = 1  # size of this octave's pixels, in pixels of the image
     while MAGNIFICATION * SMALLEST * pixel * 2 < min(grey.shape):
         for scale in SCALES:
-            found.append(_peaks(image, scale, pixel))
+            tables.append(_peaks(image, scale, pixel))
             image = smooth(image, _added(DERIVED * scale, DERIVED * scale * math.sqrt(2)))
         image = image[::2, ::2]
         pixel *= 2
-    columns = [np.concatenate(parts) for parts in zip(*found, strict=True)] or [np.empty(0)] * 6
+    columns = [np.concatenate(parts) for parts in zip(*tables, strict=True)] or [np.empty(0)] * 6
     x, y, half, _, _, response = columns
     return Frames(*columns).take(np.lexsort((half, y, x, -response)))
 

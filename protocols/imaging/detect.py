@@ -27,7 +27,7 @@ def detect(grey: UInt8[np.ndarray, "height width"]) -> Frames:
     scales, the window of Lowe's histogram of directions.
     """
     image = smooth(grey.astype(np.float32), round(math.sqrt(SCALES[0] ** 2 - CAMERA**2), 9))
-    found = []
+    tables = []
     pixel = 1  # size of this octave's pixels, in pixels of the image
     while MAGNIFICATION * SMALLEST * pixel * 2 < min(grey.shape):
         levels = [image]
@@ -35,10 +35,10 @@ def detect(grey: UInt8[np.ndarray, "height width"]) -> Frames:
             levels.append(smooth(levels[-1], round(scale * math.sqrt(RATIO**2 - 1), 9)))
         differences = [b - a for a, b in pairwise(levels)]
         for i in range(1, PER_OCTAVE + 1):
-            found.append(_extrema(differences[i - 1 : i + 2], levels[i + 2], SCALES[i], pixel))
+            tables.append(_extrema(differences[i - 1 : i + 2], levels[i + 2], SCALES[i], pixel))
         image = levels[PER_OCTAVE][::2, ::2]
         pixel *= 2
-    columns = [np.concatenate(parts) for parts in zip(*found, strict=True)] or [np.empty(0)] * 6
+    columns = [np.concatenate(parts) for parts in zip(*tables, strict=True)] or [np.empty(0)] * 6
     x, y, half, _, _, response = columns
     return Frames(*columns).take(np.lexsort((half, y, x, -response)))
 

@@ -62,11 +62,11 @@ class Fit:
 
     def __str__(self) -> str:
         """Mean correlations with images 2, 3, ..., and the mean of patches that should differ."""
-        known = [one for one in self.found if one]
+        known = [measure for measure in self.found if measure]
         if not known:
             return "not measured: too few regions"
-        texts = [f"{one.matching:.2f}" if one else "-" for one in self.found]
-        others = np.mean([one.others for one in known])
+        texts = [f"{measure.matching:.2f}" if measure else "-" for measure in self.found]
+        others = np.mean([measure.others for measure in known])
         return f"{' '.join(texts)}; of patches that should differ {others:.2f}"
 
 
@@ -79,10 +79,10 @@ def check(found: Sequence[sequences.Sequence]) -> list[Fit]:
             names the reading that fits, for each file.
     """
     fits = parallel.each(fit, found)
-    for one in fits:
-        if one.doubt:
-            log.warning("%s", one.doubt)
-    faults = [one.fault for one in fits if one.fault]
+    for result in fits:
+        if result.doubt:
+            log.warning("%s", result.doubt)
+    faults = [result.fault for result in fits if result.fault]
     if faults:
         more = [f"and {len(faults) - 3} more sequences"] * (len(faults) > 3)
         raise InputError("; ".join([*faults[:3], *more]))
@@ -127,7 +127,7 @@ def fit(sequence: sequences.Sequence) -> Fit:
         _measured(images[0], image, regions, h)
         for image, h in zip(images[1:], sequence.from_first[1:], strict=True)
     )
-    if all(one and one.matching > 1 - DOUBT for one in measured):
+    if all(measure and measure.matching > 1 - DOUBT for measure in measured):
         return Fit(sequence, measured)  # no other reading could fit better
     pairs = []
     wrong: set[str] = set()  # readings at chance in a pair where the given homography is not
@@ -135,15 +135,15 @@ def fit(sequence: sequences.Sequence) -> Fit:
 
         def all_of(maps: Mapping[str, Homography], image: Pyramid = images[k]) -> Found:
             known = {name: _measured(images[0], image, regions, h) for name, h in maps.items()}
-            return {name: one for name, one in known.items() if one}
+            return {name: measure for name, measure in known.items() if measure}
 
         maps = _readings(sequence, k)
         if given and not given.by_chance:
-            found = all_of({name: h for name, h in maps.items() if name not in wrong})
-            wrong |= {name for name in maps if name not in found or found[name].by_chance}
+            readings = all_of({name: h for name, h in maps.items() if name not in wrong})
+            wrong |= {name for name in maps if name not in readings or readings[name].by_chance}
         else:
-            found = all_of(maps)
-        pairs.append(Pair(given, found, all_of(_of_other_files(sequence, k))))
+            readings = all_of(maps)
+        pairs.append(Pair(given, readings, all_of(_of_other_files(sequence, k))))
     if fault := _fault(sequence, pairs):
         return Fit(sequence, measured, fault=fault)
     gain, better = _better(pairs)
@@ -173,15 +173,19 @@ class Pair:
 
         The bound of `ahead` is 0.75 with 100 regions, and 1 with 8.
         """
-        found = {**self.read, **self.of_others}
-        return {n: one for n, one in found.items() if one.ahead >= CHANCE + one.pairs**-0.5}
+        readings = {**self.read, **self.of_others}
+        return {
+            n: measure
+            for n, measure in readings.items()
+            if measure.ahead >= CHANCE + measure.pairs**-0.5
+        }
 
     @property
     def is_wrong(self) -> bool:
         """Whether the given homography is no better than chance, or clearly of another image."""
         if self.given is None:
             return bool(self.fitting)  # if no other reading fits either, nothing is known
-        best = max((one.matching for one in self.of_others.values()), default=0)
+        best = max((measure.matching for measure in self.of_others.values()), default=0)
         return self.given.by_chance or best > self.given.matching + MARGIN
 
 
@@ -223,8 +227,8 @@ def _fault(sequence: sequences.Sequence, pairs: Sequence[Pair]) -> str:
 
 def _best(found: Sequence[Found]) -> str:
     """The simplest reading of all pairs whose mean correlation is within 0.01 of the best."""
-    shared = [name for name in found[0] if all(name in own for own in found)]
-    mean = {name: np.mean([own[name].matching for own in found]) for name in shared}
+    shared = [name for name in found[0] if all(name in readings for readings in found)]
+    mean = {name: np.mean([readings[name].matching for readings in found]) for name in shared}
     most = max(mean.values(), default=0)
     return next((name for name, value in mean.items() if value > most - 0.01), "")
 
@@ -277,8 +281,8 @@ def _others(
     height, width = sequence.shapes[0]
     middle = np.array([(width - 1) / 2, (height - 1) / 2, 1])
     ahead = {name: h / depth for name, h in maps.items() if (depth := float(h[2] @ middle))}
-    own = sequence.from_first[k]
-    return {name: h for name, h in ahead.items() if not np.allclose(h, own, rtol=1e-9, atol=1e-9)}
+    given = sequence.from_first[k]
+    return {name: h for name, h in ahead.items() if not np.allclose(h, given, rtol=1e-9, atol=1e-9)}
 
 
 def _coordinates(height: int, width: int) -> dict[str, Homography]:

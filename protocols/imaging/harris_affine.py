@@ -79,13 +79,13 @@ def _levels(grey: UInt8[np.ndarray, "height width"]) -> list[_Level]:
     """The scale pyramid: PER_OCTAVE scales an octave; each octave halves the number of pixels."""
     scales = [FINEST * 2 ** (i / PER_OCTAVE) for i in range(PER_OCTAVE + 1)]
     image, pixel = smooth(grey.astype(np.float32), math.sqrt(FINEST**2 - CAMERA**2)), 1
-    found: list[_Level] = []
-    while not found or min(image.shape) >= SMALLEST:
+    levels: list[_Level] = []
+    while not levels or min(image.shape) >= SMALLEST:
         for scale, coarser in pairwise(scales):
-            found.append(_Level(scale * pixel, pixel, image))
+            levels.append(_Level(scale * pixel, pixel, image))
             image = smooth(image, math.sqrt(coarser**2 - scale**2))
         image, pixel = image[::2, ::2], 2 * pixel
-    return found
+    return levels
 
 
 # ---- corners, and their scales
@@ -94,9 +94,9 @@ def _levels(grey: UInt8[np.ndarray, "height width"]) -> list[_Level]:
 def _corners(levels: list[_Level], most: int) -> AffineFrames:
     """Circles around the strongest corners; of equal ones, from top to bottom, left to right."""
     large = [level for level in levels[::EVERY] if min(level.image.shape) >= SMALLEST]
-    found = [np.empty((0, 3)), *map(_peaks, large)]
-    first = np.repeat(np.arange(-1, len(large)) * EVERY, [len(rows) for rows in found])
-    place, measure = np.split(np.concatenate(found), [2], axis=1)
+    peaks = [np.empty((0, 3)), *map(_peaks, large)]
+    first = np.repeat(np.arange(-1, len(large)) * EVERY, [len(rows) for rows in peaks])
+    place, measure = np.split(np.concatenate(peaks), [2], axis=1)
     scale = _own_scale(levels, place, first)
     order = np.lexsort((*place.T, -measure[:, 0]))
     order = order[scale[order] > 0]
@@ -148,11 +148,11 @@ def _own_scale(
     before, here, after = response[:, :-2], response[:, 1:-1], response[:, 2:]
     peak = np.where((here > before) & (here > after), here, 0)
     row, best = np.arange(len(place)), peak.argmax(axis=1)
-    found = peak[row, best] > 0
-    a, b, c = (part[row, best][found] for part in (before, here, after))
-    at = (first + best + 1 - HALF_OCTAVE)[found] + (a - c) / (a - 2 * b + c) / 2
+    has_peak = peak[row, best] > 0
+    a, b, c = (part[row, best][has_peak] for part in (before, here, after))
+    at = (first + best + 1 - HALF_OCTAVE)[has_peak] + (a - c) / (a - 2 * b + c) / 2
     scale = np.zeros(len(place))
-    scale[found] = FINEST * 2 ** (at / PER_OCTAVE)
+    scale[has_peak] = FINEST * 2 ** (at / PER_OCTAVE)
     return scale
 
 
@@ -236,8 +236,8 @@ def _oriented(levels: list[_Level], frames: AffineFrames, most: int) -> AffineFr
     a, b, c = (part[row, bins] for part in (before, histogram, after))
     bent = a - 2 * b + c
     aside = np.divide(a - c, 2 * bent, out=np.zeros(len(row)), where=bent < 0)
-    found = frames.take(row)
-    return replace(found, matrix=_turned(found.matrix, (bins + aside) * (2 * np.pi / BINS)))
+    copies = frames.take(row)
+    return replace(copies, matrix=_turned(copies.matrix, (bins + aside) * (2 * np.pi / BINS)))
 
 
 def _gradients(levels: list[_Level], frames: AffineFrames) -> tuple[Gradient, Gradient]:

@@ -39,12 +39,12 @@ def header(data: bytes) -> Header:
     for start, read in _FORMS.items():
         if data.startswith(start):
             try:
-                found = read(data)
+                parsed = read(data)
             except (struct.error, IndexError) as error:
                 raise DamagedError(f"is cut off after {len(data)} bytes") from error
-            if found.width < 1 or found.height < 1:
-                raise DamagedError(f"declares {found.width} x {found.height} pixels")
-            return found
+            if parsed.width < 1 or parsed.height < 1:
+                raise DamagedError(f"declares {parsed.width} x {parsed.height} pixels")
+            return parsed
     if not data:
         raise DamagedError("is empty")
     raise DamagedError(
@@ -71,7 +71,7 @@ def png(data: bytes) -> PNGHeader:
     """
     if not data.startswith(PNG):
         raise DamagedError(f"is not a PNG file (it starts with {data[:8]!r})")
-    at, kind, found = len(PNG), b"", None
+    at, kind, first = len(PNG), b"", None
     while at + 12 <= len(data) and kind != b"IEND":
         kind = data[at + 4 : at + 8]
         end = at + 8 + int.from_bytes(data[at : at + 4])
@@ -79,12 +79,12 @@ def png(data: bytes) -> PNGHeader:
             raise DamagedError(f"is cut off after {len(data)} bytes")
         if zlib.crc32(data[at + 4 : end]) != int.from_bytes(data[end : end + 4]):
             raise DamagedError(f"is damaged at byte {at}")
-        if found is None:
-            found = _first_chunk(kind, data[at + 8 : end])
+        if first is None:
+            first = _first_chunk(kind, data[at + 8 : end])
         at = end + 4
-    if kind != b"IEND" or found is None:
+    if kind != b"IEND" or first is None:
         raise DamagedError(f"is cut off after {len(data)} bytes")
-    return found
+    return first
 
 
 def _first_chunk(kind: bytes, body: bytes) -> PNGHeader:
@@ -95,13 +95,13 @@ def _first_chunk(kind: bytes, body: bytes) -> PNGHeader:
 
 
 def _png(data: bytes) -> Header:
-    found = png(data)
-    return Header("PNG", found.width, found.height, found.bits)
+    first = png(data)
+    return Header("PNG", first.width, first.height, first.bits)
 
 
 def _jpeg(data: bytes) -> Header:
     """Follow the segments up to the first scan; an end mark must come after it."""
-    at, found = 2, None
+    at, frame = 2, None
     while True:
         at = data.find(b"\xff", at)
         if at < 0:
@@ -116,15 +116,15 @@ def _jpeg(data: bytes) -> Header:
         else:
             if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):
                 bits, height, width = struct.unpack_from(">BHH", data, at + 4)
-                found = Header("JPEG", width, height, bits)
+                frame = Header("JPEG", width, height, bits)
             if kind == 0xDA:
                 break
             at += 2 + struct.unpack_from(">H", data, at + 2)[0]
-    if found is None:
+    if frame is None:
         raise DamagedError("does not say its size before its pixels")
     if data.rfind(b"\xff\xd9") < at:
         raise DamagedError(f"is cut off after {len(data)} bytes: its end mark is missing")
-    return found
+    return frame
 
 
 def _bmp(data: bytes) -> Header:
@@ -146,25 +146,25 @@ _PBM = re.compile(rb"P([14])" + 2 * rb"(?:\s|#[^\n\r]*[\n\r])+(\d{1,10})" + rb"\
 
 def _pnm(data: bytes) -> Header:
     bitmap = data[1:2] in b"14"
-    found = (_PBM if bitmap else _PNM).match(data)
-    if found is None:
+    head = (_PBM if bitmap else _PNM).match(data)
+    if head is None:
         raise DamagedError(f"is cut off after {len(data)} bytes, or its header is damaged")
-    kind, width, height = (int(found[i]) for i in (1, 2, 3))
-    most = 1 if bitmap else int(found[4])
+    kind, width, height = (int(head[i]) for i in (1, 2, 3))
+    most = 1 if bitmap else int(head[4])
     if not 1 <= most <= 65535:
         raise DamagedError(f"says that {most} is white")
     samples = width * height * (3 if kind in (3, 6) else 1)
     if kind == 1:
-        digits = len(data[found.end() :]) - sum(data.count(c, found.end()) for c in b" \t\r\n\v\f")
+        digits = len(data[head.end() :]) - sum(data.count(c, head.end()) for c in b" \t\r\n\v\f")
         if digits != samples:
             raise DamagedError(f"has {digits} pixels, and declares {width} x {height}")
     elif kind < 4:
-        words = len(data[found.end() :].split())
+        words = len(data[head.end() :].split())
         if words != samples:
             raise DamagedError(f"has {words} samples, and declares {samples}")
     else:
         row = -(-width // 8) if kind == 4 else width * (samples // (width * height or 1))
-        _must_end(data, found.end() + row * (2 if most > 255 else 1) * height)
+        _must_end(data, head.end() + row * (2 if most > 255 else 1) * height)
     return Header("PNM", width, height, 16 if most > 255 else 8, most if kind > 4 else None)
 
 

@@ -27,14 +27,14 @@ def find(images: Path) -> list[str]:
     """
     if not images.is_dir():
         raise InputError(f"{images} is not a folder: give one that holds photographs")
-    found = sorted(
+    names = sorted(
         file.relative_to(images).as_posix()
         for file in folders.files(images)
         if file.suffix.lower() in ENDINGS
     )
-    if not found:
+    if not names:
         raise InputError(f"no images in {images} nor below it: files end in {' '.join(ENDINGS)}")
-    return found
+    return names
 
 
 def readable(
@@ -56,7 +56,7 @@ def readable(
 
 def some(left_out: Mapping[str, str]) -> str:
     """The first images that are left out, with the reasons, as the end of a message."""
-    told = [f"{one} ({why})" for one, why in left_out.items()]
+    told = [f"{name} ({why})" for name, why in left_out.items()]
     more = [f"and {len(told) - SHOWN} more"] * (len(told) > SHOWN)
     return ": " * bool(told) + ", ".join(told[:SHOWN] + more)
 

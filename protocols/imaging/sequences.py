@@ -116,14 +116,16 @@ def _candidates(folder: Path, stem: str) -> list[Path]:
 
 
 def _image_file(folder: Path, stem: str) -> Path:
-    found = _candidates(folder, stem)
-    if not found:
+    candidates = _candidates(folder, stem)
+    if not candidates:
         raise InputError(
             f"{folder / stem}.* is missing: {_WANTED}; add the image, or take the folder out"
         )
-    if len(found) > 1:
-        raise InputError(f"{' and '.join(map(str, found))} are the same image twice: remove one")
-    return found[0]
+    if len(candidates) > 1:
+        raise InputError(
+            f"{' and '.join(map(str, candidates))} are the same image twice: remove one"
+        )
+    return candidates[0]
 
 
 def _homography(file: Path, width: int, height: int) -> Homography:

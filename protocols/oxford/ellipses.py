@@ -112,8 +112,8 @@ def overlapping(
     pairs = pairs.where(_hold_centres(pairs.left, pairs.right))
     pairs = pairs.where(_overlap(pairs.left, pairs.right, COARSE) > least - CERTAIN)
     overlap = measure(pairs.left, pairs.right)
-    found = overlap > least
-    return Overlaps(pairs.row[found], pairs.column[found], overlap[found])
+    kept = overlap > least
+    return Overlaps(pairs.row[kept], pairs.column[kept], overlap[kept])
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,19 +39,19 @@ def greedy(distance: Distance, a: Vectors, b: Vectors) -> Matches:
     """
     n = max(len(a), len(b))
     rows, columns = np.arange(len(a)), np.arange(len(b))
-    found: list[Matches] = []
+    rounds: list[Matches] = []
     while len(rows) and len(columns):
         first = _first_pairs(distance, a[rows], b[columns], rows, columns, n)
         taken = one_to_one(first.a, first.b, len(rows), len(columns))
         row, column = first.a[taken], first.b[taken]
-        found.append(Matches(rows[row], columns[column], first.distance[taken]))
+        rounds.append(Matches(rows[row], columns[column], first.distance[taken]))
         rows, columns = np.delete(rows, row), np.delete(columns, column)
-    if not found:
+    if not rounds:
         return Matches(rows[:0], columns[:0], np.empty(0))
     return Matches(
-        np.concatenate([part.a for part in found]),
-        np.concatenate([part.b for part in found]),
-        np.concatenate([part.distance for part in found]),
+        np.concatenate([part.a for part in rounds]),
+        np.concatenate([part.b for part in rounds]),
+        np.concatenate([part.distance for part in rounds]),
     )
 
 
@@ -105,9 +105,11 @@ def _first_pairs(
 
 def nearest(distance: Distance, a: Vectors, b: Vectors) -> Matches:
     """The nearest row of b for each row of a; of tied rows the first."""
-    found = distance.nearest(a, b)
+    neighbours = distance.nearest(a, b)
     rows = np.arange(len(a))
-    return Matches(rows, found.column[np.searchsorted(found.row, rows)], found.distance)
+    return Matches(
+        rows, neighbours.column[np.searchsorted(neighbours.row, rows)], neighbours.distance
+    )
 
 
 def mutual(distance: Distance, a: Vectors, b: Vectors) -> Matches:

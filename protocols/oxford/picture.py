@@ -70,18 +70,18 @@ def matches(
     known = [folder.name for folder in folders.folders(root)]
     if sequence not in known:
         raise UnknownNameError(unknown("sequences", sequence, known))
-    (found, *others), _ = find(root / sequence)
+    (plane, *others), _ = find(root / sequence)
     if others:
         raise InputError(f"{root / sequence} holds several sequences: give it as --data")
-    check_fit(root, [found])
+    check_fit(root, [plane])
     numbers = [_number(text) for text in (first, second)]
-    places = [(found, k) for k in numbers]
+    places = [(plane, k) for k in numbers]
     regions = [regions_of(place, frames=frames, features=features) for place in places]
     pairs = zip(places, regions, strict=True)
     blocks = tuple(block_of(pair, magnification=magnification) for pair in pairs)
-    rows = np.arange(sum(len(one) for one in regions))
-    image = np.repeat([0, 1], [len(one) for one in regions])
-    h = found.from_first[numbers[1]] @ np.linalg.inv(found.from_first[numbers[0]])
+    rows = np.arange(sum(len(image_regions) for image_regions in regions))
+    image = np.repeat([0, 1], [len(image_regions) for image_regions in regions])
+    h = plane.from_first[numbers[1]] @ np.linalg.inv(plane.from_first[numbers[0]])
     truth = correspondences(regions[0], regions[1], h, raster_overlap)
 
     def draw(described: Descriptions) -> bytes:
@@ -97,8 +97,8 @@ def matches(
             f" {len(made.a)} matches right, average precision {scores['ap']:.3f}"
         )
         views = [
-            _View(read_grey(found.files[k]), one, block.read())
-            for k, one, block in zip(numbers, regions, blocks, strict=True)
+            _View(read_grey(plane.files[k]), image_regions, block.read())
+            for k, image_regions, block in zip(numbers, regions, blocks, strict=True)
         ]
         right = truth.holds(made)
         parts = [_line(title)]

@@ -90,8 +90,8 @@ def open_set(
             two images have no correspondence; names the file, or the images.
     """
     root = folder_of(root)
-    found, _ = find(root)
-    sequences = _with_regions(sorted(found, key=lambda one: one.folder), frames)
+    all_sequences, _ = find(root)
+    sequences = _with_regions(sorted(all_sequences, key=lambda one: one.folder), frames)
     base, complete = _name(root, sequences, allow_partial)
     check_fit(root, sequences)
     places = [(sequence, k) for sequence in sequences for k in range(IMAGES)]
@@ -120,15 +120,15 @@ def _with_regions(sequences: list[Sequence], frames: Path | None) -> list[Sequen
     """The sequences that have files in a folder of regions."""
     if frames is None:
         return sequences
-    known = [one for one in sequences if regions.has_files(frames, one.folder)]
+    known = [sequence for sequence in sequences if regions.has_files(frames, sequence.folder)]
     if not known:
         raise InputError(
-            f"{frames} has no regions of {', '.join(one.folder for one in sequences)}:"
+            f"{frames} has no regions of {', '.join(sequence.folder for sequence in sequences)}:"
             f" {sequences[0].folder}.npz is wanted, or a folder {sequences[0].folder}"
         )
-    for one in sequences:
-        if one not in known:
-            log.warning("skipped: %s, since %s has no regions of it", one.folder, frames)
+    for sequence in sequences:
+        if sequence not in known:
+            log.warning("skipped: %s, since %s has no regions of it", sequence.folder, frames)
     return known
 
 
@@ -137,16 +137,19 @@ def _name(root: Path, sequences: list[Sequence], allow_partial: bool) -> tuple[s
     if (root / "dataset.json").is_file():
         return granted(root / "dataset.json", "oxford-sample")[0], True
     made = ("oxford-sample", "oxford-six")
-    names = {one.folder for one in sequences}
+    names = {sequence.folder for sequence in sequences}
     if not names <= PUBLISHED.keys():
         return after_folder("oxford", root, *made), True
-    if faults := [fault for one in sequences if (fault := differs(one))]:
+    if faults := [fault for sequence in sequences if (fault := differs(sequence))]:
         return unless_wrong("oxford", faults, root, *made), True
     for name, wanted in (("oxford", EIGHT), ("oxford-six", SIX)):
         if names == set(wanted):
             return name, True
     if not allow_partial:
-        missing = ", ".join(one for one in SIX if one not in names) or "one of bark and trees"
+        missing = (
+            ", ".join(sequence for sequence in SIX if sequence not in names)
+            or "one of bark and trees"
+        )
         raise InputError(
             f"of the published sequences, {missing} is missing; add it, or give --allow-partial"
             " to score the other sequences; such scores appear on no leaderboard"
@@ -161,7 +164,7 @@ def check_fit(root: Path, sequences: list[Sequence]) -> None:
         InputError: as `fit.check_once` does.
     """
     if not (root / "dataset.json").is_file():
-        fit.check_once([one for one in sequences if differs(one)])
+        fit.check_once([sequence for sequence in sequences if differs(sequence)])
 
 
 def differs(sequence: Sequence) -> str:
@@ -171,8 +174,10 @@ def differs(sequence: Sequence) -> str:
         return f"no sequence is called {sequence.folder}"
     if not hashlib.sha256(_outline(sequence).encode()).hexdigest().startswith(known["outline"]):
         return f"{sequence.folder} has images of other sizes, or other homographies"
-    for file, found, own in zip(sequence.files, sequence.pixels, known["pixels"], strict=True):
-        if not found.startswith(own):
+    for file, digest, published in zip(
+        sequence.files, sequence.pixels, known["pixels"], strict=True
+    ):
+        if not digest.startswith(published):
             return f"{file} has other pixels"
     return ""
 
@@ -203,17 +208,19 @@ def regions_of(
                 "features=none takes all regions of files, but a detector needs a limit: give a"
                 " number"
             )
-        found = regions.detected(sequence.files[k], sequence.sha256[k], features)
+        all_regions = regions.detected(sequence.files[k], sequence.sha256[k], features)
     else:
-        found = regions.read(frames, sequence.folder, k + 1, sequence.files[k])
-    if not len(found):
+        all_regions = regions.read(frames, sequence.folder, k + 1, sequence.files[k])
+    if not len(all_regions):
         raise InputError(f"{sequence.files[k]} has no regions: leave the sequence out")
-    return regions.chosen(found, features)
+    return regions.chosen(all_regions, features)
 
 
-def block_of(one: tuple[tuple[Sequence, int], AffineFrames], *, magnification: float) -> Block:
+def block_of(
+    image_regions: tuple[tuple[Sequence, int], AffineFrames], *, magnification: float
+) -> Block:
     """The patches of one image; their hash is cached by all inputs that decide it."""
-    (sequence, k), frames = one
+    (sequence, k), frames = image_regions
     if not 0 < magnification < np.inf:
         raise InputError(f"magnification={magnification:g}: a number above 0 is wanted")
 
@@ -239,19 +246,19 @@ def block_of(one: tuple[tuple[Sequence, int], AffineFrames], *, magnification: f
 def _planes(
     sequences: list[Sequence], every: list[AffineFrames], measure: Measure
 ) -> tuple[Plane, ...]:
-    ends = np.cumsum([0, *(len(one) for one in every)]).tolist()
+    ends = np.cumsum([0, *(len(frames) for frames in every)]).tolist()
     log.info("comparing regions")
 
     def truth(place: tuple[int, int]) -> Truth:
         i, k = place
         sequence, first, other = sequences[i], every[i * IMAGES], every[i * IMAGES + k]
-        found = correspondences(first, other, sequence.from_first[k], measure)
-        if not len(found.a):
+        common = correspondences(first, other, sequence.from_first[k], measure)
+        if not len(common.a):
             raise InputError(
                 f"no region of {sequence.files[0]} corresponds to one of {sequence.files[k].name}:"
                 " there is nothing to score; take more regions, or leave the sequence out"
             )
-        return found
+        return common
 
     pairs = [(i, k) for i in range(len(sequences)) for k in range(1, IMAGES)]
     truths = parallel.each(truth, pairs)

@@ -64,18 +64,18 @@ def read(folder: Path, sequence: str, number: int, image: Path) -> AffineFrames:
     if arrays.is_file():
         return _checked(_of_vlfeat(arrays, f"img{number}"), image, f"{arrays}: img{number}")
     inner = folders.entries(folder / sequence) if (folder / sequence).is_dir() else []
-    found = [
+    files = [
         file
         for file in inner
         if file.name.startswith(f"img{number}.")
         and file.suffix.lower() not in ENDINGS + OTHER_ENDINGS
     ]
-    if len(found) != 1:
+    if len(files) != 1:
         raise InputError(
-            f"{folder / sequence} has {len(found)} files of regions called img{number}.*; one file"
+            f"{folder / sequence} has {len(files)} files of regions called img{number}.*; one file"
             f" is wanted, or {arrays.name} beside that folder with all regions of the sequence"
         )
-    return oriented(read_grey(image), _checked(_of_oxford(found[0]), image, str(found[0])))
+    return oriented(read_grey(image), _checked(_of_oxford(files[0]), image, str(files[0])))
 
 
 def _of_vlfeat(file: Path, name: str) -> AffineFrames:

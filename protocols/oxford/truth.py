@@ -88,8 +88,8 @@ def repeatability(
         raise InputError(
             "an image has no region in the part that both show: repeatability is undefined"
         )
-    found = len(_truth(here, mapped, REPEATED, measure, RADIUS).assigned)
-    return found / fewer, found
+    count = len(_truth(here, mapped, REPEATED, measure, RADIUS).assigned)
+    return count / fewer, count
 
 
 def _truth(

@@ -59,7 +59,7 @@ def fpr_at_95_tian(ranking: Ranking) -> float:
     if not ranking.pairs > ranking.matches:
         raise InputError(f"all {ranking.pairs:g} pairs are matches: undefined")
     wanted = -(-19 * int(ranking.matches) // 20) + 1
-    found = np.cumsum(ranking.hits)
-    at = int(np.argmax(found >= wanted))
-    accepted = (ranking.before + ranking.size)[at] - found[at]
+    matches = np.cumsum(ranking.hits)
+    at = int(np.argmax(matches >= wanted))
+    accepted = (ranking.before + ranking.size)[at] - matches[at]
     return float(accepted) / float(ranking.pairs - ranking.matches)

@@ -58,9 +58,9 @@ def _variance(influence: Float[np.ndarray, " m"], a: Points, b: Points) -> float
     """Variance of the sum of influences; two pairs that share a point are dependent."""
     apart = a != b
     end = 1 + int(max(a.max(), b.max()))
-    of_points = np.bincount(a, influence, end) + np.bincount(b[apart], influence[apart], end)
+    point_sums = np.bincount(a, influence, end) + np.bincount(b[apart], influence[apart], end)
     low, high = np.sort(np.stack([a, b])[:, apart], axis=0)
     _, dyad = np.unique(low * end + high, return_inverse=True)
-    of_dyads = np.bincount(dyad, influence[apart])  # counted twice above, at both points
-    shared = np.square(of_points).sum() - np.square(of_dyads).sum()
+    pair_sums = np.bincount(dyad, influence[apart])  # counted twice above, at both points
+    shared = np.square(point_sums).sum() - np.square(pair_sums).sum()
     return float(max(shared, np.square(influence).sum()))

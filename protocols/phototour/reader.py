@@ -172,27 +172,27 @@ def blocks(scene: Scene, rows: Rows | None = None) -> tuple[Block, ...]:
     with ThreadPoolExecutor() as pool:  # reading and hashing release the GIL
         hashes = pool.map(lambda number: _contents(scene.tiles[number].file), tiles)
         known = dict(zip(tiles, hashes, strict=True))
-    found = []
+    made = []
     for first in dict.fromkeys(number - number % TOGETHER for number in tiles):
-        own = rows[slice(*np.searchsorted(rows, [first * TILE, (first + TOGETHER) * TILE]))]
-        own = own - first * TILE
+        part = rows[slice(*np.searchsorted(rows, [first * TILE, (first + TOGETHER) * TILE]))]
+        part = part - first * TILE
         together = scene.tiles[first : first + TOGETHER]
-        digest = hashlib.sha256(own.astype("<i8").tobytes())
-        for number in np.unique(own // TILE).tolist():
+        digest = hashlib.sha256(part.astype("<i8").tobytes())
+        for number in np.unique(part // TILE).tolist():
             digest.update(f"{number} {known[first + number]}\n".encode())
         name = f"{scene.name}/{first:04}-{first + len(together) - 1:04}"
-        found.append(Block(name, len(own), digest.hexdigest(), partial(_read, together, own)))
-    return tuple(found)
+        made.append(Block(name, len(part), digest.hexdigest(), partial(_read, together, part)))
+    return tuple(made)
 
 
 def _read(tiles: Sequence[Tile], rows: Rows) -> Patches:
     """The patches at these rows; row 0 is the first patch of the first tile."""
     out = np.empty((len(rows), SIDE, SIDE), np.uint8)
     for number, tile in enumerate(tiles):
-        own = slice(*np.searchsorted(rows, [number * TILE, (number + 1) * TILE]))
-        if own.start < own.stop:
-            row, column = np.divmod(rows[own] - number * TILE, GRID)
-            out[own] = _pixels(tile).reshape(GRID, SIDE, GRID, SIDE)[row, :, column]
+        part = slice(*np.searchsorted(rows, [number * TILE, (number + 1) * TILE]))
+        if part.start < part.stop:
+            row, column = np.divmod(rows[part] - number * TILE, GRID)
+            out[part] = _pixels(tile).reshape(GRID, SIDE, GRID, SIDE)[row, :, column]
     return out
 
 
@@ -234,27 +234,27 @@ def _tile(file: Path) -> Tile:
         )
     end = offset + PIXELS * PIXELS
     if size != end:
-        what = f"is cut off after {size} of" if size < end else f"has {size} bytes, more than its"
-        raise InputError(f"{file} {what} {end} bytes; {AGAIN}")
+        fault = f"is cut off after {size} of" if size < end else f"has {size} bytes, more than its"
+        raise InputError(f"{file} {fault} {end} bytes; {AGAIN}")
     return Tile(file, offset, upright=height < 0)
 
 
 def _numbered(folder: Path, wanted: int, lines: str) -> list[Path]:
     """The tiles of a folder, sorted by number; numbers must run from 0 without a gap."""
-    found: dict[int, Path] = {}
+    tiles: dict[int, Path] = {}
     for file in folders.entries(folder):
         named = NUMBERED.fullmatch(file.name)
-        if named and found.setdefault(int(named[1]), file) != file:
-            raise InputError(f"{found[int(named[1])]} and {file} have one number: remove one")
-    wanted = max(wanted, len(found))
-    missing = [number for number in range(wanted) if number not in found]
+        if named and tiles.setdefault(int(named[1]), file) != file:
+            raise InputError(f"{tiles[int(named[1])]} and {file} have one number: remove one")
+    wanted = max(wanted, len(tiles))
+    missing = [number for number in range(wanted) if number not in tiles]
     if missing:
         some = ", ".join(f"patches{number:04}.bmp" for number in missing[:5])
         raise FileMissingError(
             f"{folder} lacks {len(missing)} of {wanted} tiles of {TILE} patches"
             f" ({some}{', ...' * (len(missing) > 5)}), and {lines}: {AGAIN}"
         )
-    return [found[number] for number in sorted(found)]
+    return [tiles[number] for number in sorted(tiles)]
 
 
 def _lists(folder: Path) -> list[str]:
@@ -279,13 +279,13 @@ def _table(file: Path, columns: int) -> np.ndarray:
     try:
         if not text.strip():
             raise InputError("no numbers")
-        found = np.loadtxt(text.split("\n"), np.float64, comments=None, ndmin=2)
+        table = np.loadtxt(text.split("\n"), np.float64, comments=None, ndmin=2)
     except ValueError:
-        found = np.empty((0, 0))
-    if not len(found) or found.shape[1] < columns or not np.isfinite(found).all():
+        table = np.empty((0, 0))
+    if not len(table) or table.shape[1] < columns or not np.isfinite(table).all():
         raise InputError(_fault(file, text, columns))
     texts.must_be_whole(text, file)
-    return found
+    return table
 
 
 def _lines(file: Path) -> int:

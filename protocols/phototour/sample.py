@@ -67,14 +67,14 @@ def make(folder: Path) -> None:
 
 def _scene(folder: Path, image: UInt8[np.ndarray, "height width"]) -> None:
     seed = (VERSION, zlib.crc32(folder.name.encode()))
-    found = detect(image)
-    found = found.take(np.flatnonzero(found.half <= LARGEST))
-    squares = image_from_patch(found)
-    draws = uniform((*seed, 1), len(VIEWS), len(found), DRAWS)
+    detected = detect(image)
+    detected = detected.take(np.flatnonzero(detected.half <= LARGEST))
+    squares = image_from_patch(detected)
+    draws = uniform((*seed, 1), len(VIEWS), len(detected), DRAWS)
     maps = [compose(squares, jitter(NOISE[v], d)) for v, d in zip(VIEWS, draws, strict=True)]
     seen = np.logical_and.reduce([inside(views, *image.shape) for views in maps])
     chosen = np.flatnonzero(seen)
-    chosen = chosen[thin(found.take(chosen))][:POINTS]
+    chosen = chosen[thin(detected.take(chosen))][:POINTS]
 
     patch = np.arange(len(chosen) * len(VIEWS))
     point, view = np.divmod(patch, len(VIEWS))
@@ -82,9 +82,9 @@ def _scene(folder: Path, image: UInt8[np.ndarray, "height width"]) -> None:
     point, view = point[there], view[there]
     regions = np.stack(maps, axis=1)[chosen[point], view]
 
-    angle = np.arctan2(found.sin[chosen], found.cos[chosen])[point]
-    scale = np.log2(found.half[chosen] / SIDE * 2)[point]
-    x, y = found.x[chosen][point], found.y[chosen][point]
+    angle = np.arctan2(detected.sin[chosen], detected.cos[chosen])[point]
+    scale = np.log2(detected.half[chosen] / SIDE * 2)[point]
+    x, y = detected.x[chosen][point], detected.y[chosen][point]
     write_scene(
         folder,
         _patches(smooth(image.astype(np.float32), 0.5), regions, view, seed),
@@ -112,8 +112,8 @@ def _patches(
 def _pairs(point: Int[np.ndarray, " n"], seed: tuple[int, ...]) -> Int[np.ndarray, "m 2"]:
     """As many matches as non-matches, in random order."""
     numbers = uniform((*seed, 3), 4, 4 * PAIRS)
-    one, other = np.nonzero(point[:, None] == point)
-    matches = np.stack([one, other], axis=1)[one < other]
+    first, other = np.nonzero(point[:, None] == point)
+    matches = np.stack([first, other], axis=1)[first < other]
     matches = matches[np.argsort(numbers[0, : len(matches)], kind="stable")][: PAIRS // 2]
     others = (numbers[1:3] * len(point)).astype(np.int64).T
     others = others[point[others[:, 0]] != point[others[:, 1]]][: PAIRS // 2]

@@ -15,9 +15,9 @@ def check_name(out: Path, name: str) -> None:
     Raises:
         InputError: if `name`, or the name of the folder, can't be the name of a scene.
     """
-    for what in (name, out.name):
-        if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*", what) or what.lower() in NAMES:
+    for scene in (name, out.name):
+        if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*", scene) or scene.lower() in NAMES:
             raise InputError(
-                f"{what!r} can't name a scene: give letters, digits and any of _ . -, and no name"
+                f"{scene!r} can't name a scene: give letters, digits and any of _ . -, and no name"
                 " of an official scene"
             )

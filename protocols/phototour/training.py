@@ -35,7 +35,7 @@ def training_set(data: Path) -> Dataset | None:
         else np.zeros(len(scene), np.int64)
         for scene in opened.scenes
     ]
-    truth = [sha256(s.point, own) for s, own in zip(opened.scenes, images, strict=True)]
+    truth = [sha256(s.point, image) for s, image in zip(opened.scenes, images, strict=True)]
     joined = join(opened, rows, images, truth, "@all")
     files = chain.from_iterable(map(_files, opened.scenes, images))
     return replace(joined, photographs=tuple(files))
@@ -47,7 +47,7 @@ def _files(scene: Scene, image: Rows) -> Iterator[str]:
     told = about.is_file() and (scene.folder / "interest.txt").is_file()
     try:
         listed = texts.read_json(about).get("images", []) if told else []
-        known = dict(enumerate(one["sha256"] for one in listed))
+        known = dict(enumerate(entry["sha256"] for entry in listed))
     except (LookupError, TypeError, AttributeError) as error:
         raise InputError(
             f'{about} does not list images as builders do, {{"name": ..., "sha256": ...}} each:'

@@ -119,14 +119,14 @@ def assemble(
         with resuming(work, origin):
             shots, left_out = _shots(images, hashes, partial(shoot, work), progress)
             squares = [shot.squares for shot in shots.values()]
-            found = [len(own) for own in squares]
-            if sum(found) < 2:
+            counts = [len(frames) for frames in squares]
+            if sum(counts) < 2:
                 shutil.rmtree(work)
                 raise InputError(
-                    f"the {len(listed)} images of {images} have {sum(found)} points, two are needed"
-                    f"{photographs.some(left_out)}; give other images, or larger ones"
+                    f"the {len(listed)} images of {images} have {sum(counts)} points, two are"
+                    f" needed{photographs.some(left_out)}; give other images, or larger ones"
                 )
-            number = np.repeat(np.arange(len(shots)), found)
+            number = np.repeat(np.arange(len(shots)), counts)
             lists = _lists(number, squares, asked.versions, asked.seed)
             same, other = np.concatenate([shot.correlation for shot in shots.values()]).T
             octaves = octave(_all(squares, "half") / asked.magnification, smallest)
@@ -135,7 +135,7 @@ def assemble(
                 folder=out,
                 images=len(shots),
                 left_out=left_out,
-                short=sum(n < asked.points for n in found),
+                short=sum(n < asked.points for n in counts),
                 points=len(number),
                 versions=asked.versions,
                 smallest=smallest,
@@ -153,7 +153,9 @@ def assemble(
             about = {
                 "name": report.name,
                 **origin,
-                "images": [{"name": one, "sha256": hashes[one]} for one in shots],
+                "images": [
+                    {"name": image_name, "sha256": hashes[image_name]} for image_name in shots
+                ],
                 **{key: value for key, value in asdict(report).items() if key in KEPT},
             }
             image = np.repeat(number, asked.versions)
@@ -179,19 +181,19 @@ def _shots(
 ) -> tuple[dict[str, Shot], dict[str, str]]:
     """The patches of each image, and the reasons of images without patches."""
     first: dict[str, str] = {}
-    for one, sha in hashes.items():
-        first.setdefault(sha, one)
-    asked = [(images / one, sha) for sha, one in first.items()]
+    for image, sha in hashes.items():
+        first.setdefault(sha, image)
+    asked = [(images / image, sha) for sha, image in first.items()]
     made = parallel.each_apart(partial(_attempt, make), asked, progress)
-    found = dict(zip(first.values(), made, strict=True))
-    same = {one: f"the same as {first[sha]}" for one, sha in hashes.items()}
-    outcome = {one: found.get(one, same[one]) for one in hashes}
-    left_out = {one: why for one, why in outcome.items() if isinstance(why, str)}
+    by_name = dict(zip(first.values(), made, strict=True))
+    same = {image: f"the same as {first[sha]}" for image, sha in hashes.items()}
+    outcome = {image: by_name.get(image, same[image]) for image in hashes}
+    left_out = {image: why for image, why in outcome.items() if isinstance(why, str)}
     if left_out:
         log.warning(
             "%d of %d images left out%s", len(left_out), len(hashes), photographs.some(left_out)
         )
-    return {one: shot for one, shot in outcome.items() if isinstance(shot, Shot)}, left_out
+    return {image: shot for image, shot in outcome.items() if isinstance(shot, Shot)}, left_out
 
 
 def _attempt(make: Callable[[Path, str], Shot], image: tuple[Path, str]) -> Shot | str:
@@ -216,4 +218,4 @@ def _lists(
 
 
 def _all(squares: Sequence[Frames], column: str) -> Float64[np.ndarray, " points"]:
-    return np.concatenate([getattr(own, column) for own in squares])
+    return np.concatenate([getattr(frames, column) for frames in squares])

@@ -41,8 +41,8 @@ def cut(
             chunk = rows[i : i + READ]
             canvases = read(smoothed, maps[chunk], line, line)
             for row, canvas in zip(chunk.tolist(), canvases, strict=True):
-                own = {name: values[row] for name, values in draws.items()}
+                patch_draws = {name: values[row] for name, values in draws.items()}
                 number = int(points.number[row // versions])
                 noise = (seed, image, number, 1 + row % versions)  # draws use three numbers only
-                patches[row] = photograph(canvas, own, strengths, noise)
+                patches[row] = photograph(canvas, patch_draws, strengths, noise)
     return patches.reshape(n, versions, SIDE, SIDE)

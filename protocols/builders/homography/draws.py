@@ -25,8 +25,8 @@ def draw(
     """Draws for the versions of each point; more versions do not change the draws of the first."""
     names = GEOMETRY + LIGHT
     drawn = [uniform((seed, image, point), versions, len(names)) for point in points]
-    found = np.array(drawn).reshape(len(points), versions, len(names))
-    return {name: found[..., column] for column, name in enumerate(names)}
+    numbers = np.array(drawn).reshape(len(points), versions, len(names))
+    return {name: numbers[..., column] for column, name in enumerate(names)}
 
 
 def normal(uniform: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:

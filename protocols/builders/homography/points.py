@@ -51,16 +51,16 @@ def choose(
         seed: of the differences, together with `image`.
         image: a number of the image.
     """
-    found = candidates(grey, TRIED * most + SPARE, magnification)
-    number = np.flatnonzero(inside(image_from_patch(found), *grey.shape))
+    regions = candidates(grey, TRIED * most + SPARE, magnification)
+    number = np.flatnonzero(inside(image_from_patch(regions), *grey.shape))
     draws = draw(seed, image, number.tolist(), versions)
     jitter = warps({name: values.ravel() for name, values in draws.items()}, strengths)
-    squares = image_from_patch(found.take(number))
+    squares = image_from_patch(regions.take(number))
     maps = compose(np.repeat(squares, versions, axis=0), jitter)
     visible = inside(maps, *grey.shape).reshape(len(number), versions).all(axis=1)
     rows = np.flatnonzero(visible)[:most]
     return Points(
-        found.take(number[rows]),
+        regions.take(number[rows]),
         number[rows],
         maps.reshape(len(number), versions, 3, 3)[rows],
         {name: values[rows] for name, values in draws.items()},
@@ -74,21 +74,21 @@ def candidates(grey: UInt8[np.ndarray, "height width"], most: int, magnification
     next larger one. Within a kind and an octave, the cells of the image take turns.
     """
     both = [detect(grey), corners(grey)]
-    kind = np.repeat([0, 1], [len(found) for found in both])
-    columns = zip(*(vars(found).values() for found in both), strict=True)
-    found = Frames(*(np.concatenate(parts) for parts in columns))
-    found = replace(found, half=found.half * (magnification / frames.MAGNIFICATION))
-    scale = found.half / magnification
+    kind = np.repeat([0, 1], [len(regions) for regions in both])
+    columns = zip(*(vars(regions).values() for regions in both), strict=True)
+    regions = Frames(*(np.concatenate(parts) for parts in columns))
+    regions = replace(regions, half=regions.half * (magnification / frames.MAGNIFICATION))
+    scale = regions.half / magnification
     group = 2 * octave(scale) + kind
     height, width = grey.shape
-    column, row = (found.x * CELLS / width).astype(int), (found.y * CELLS / height).astype(int)
+    column, row = (regions.x * CELLS / width).astype(int), (regions.y * CELLS / height).astype(int)
     in_cell = _before((group * CELLS + row) * CELLS + column)
     order = np.argsort(in_cell, kind="stable")
-    turn = np.empty(len(found))
+    turn = np.empty(len(regions))
     turn[order] = _before(group[order])
     order = np.argsort((turn + 0.5) * FALL ** octave(scale), kind="stable")[:most]
-    found = found.take(order)
-    return found.take(np.flatnonzero(thin(found, OVERLAP)))
+    regions = regions.take(order)
+    return regions.take(np.flatnonzero(thin(regions, OVERLAP)))
 
 
 def octave(scale: Float64[np.ndarray, " n"], smallest: float = SMALLEST) -> Int[np.ndarray, " n"]:

@@ -152,7 +152,9 @@ def build(
                     "origin": _origin(s.files[0].parent),
                     "images": {f.name: sha for f, sha in zip(s.files, s.sha256, strict=True)},
                     "from_image_1": [h.tolist() for h in s.from_first[1:]],
-                    "correlation": [one and round(one.matching, 4) for one in fit.found],
+                    "correlation": [
+                        agreement and round(agreement.matching, 4) for agreement in fit.found
+                    ],
                     "regions": asdict(tally),
                 }
                 for s, fit, (_, tally) in zip(sequences, fits, chosen, strict=True)

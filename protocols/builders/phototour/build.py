@@ -202,16 +202,16 @@ def build(
             log.info("%d patches", tally.patches)
             hashes = [
                 _cut(
-                    folders.at(images, one),
+                    folders.at(images, photograph),
                     shots[k],
                     np.flatnonzero(chosen.image == k),
                     squares,
                     pixels,
                 )
-                for k, one in enumerate(names)
+                for k, photograph in enumerate(names)
             ]
             fit.check(
-                [folders.at(images, one) for one in names],
+                [folders.at(images, photograph) for photograph in names],
                 chosen.image,
                 chosen.point,
                 squares,
@@ -247,7 +247,8 @@ def build(
                 },
                 "reconstruction": base.about,
                 "images": [
-                    {"name": one, "sha256": sha} for one, sha in zip(names, hashes, strict=True)
+                    {"name": photograph, "sha256": sha}
+                    for photograph, sha in zip(names, hashes, strict=True)
                 ],
                 "images_not_placed": sorted(set(listed) - set(names)),
                 "left_out": dict(left_out),
@@ -280,7 +281,7 @@ def _reconstruct(
     seed: int,
     threads: int,
 ) -> Base:
-    hashes = {one: sha256(images / one) for one in listed}
+    hashes = {photograph: sha256(images / photograph) for photograph in listed}
     sparse = reconstruct(images, hashes, work, shared_camera=shared, seed=seed, threads=threads)
     return Base(sparse, work / DATABASE, {"shared_camera": shared})
 
@@ -336,8 +337,8 @@ def _correlations(
     pixels: UInt8[np.ndarray, "n 64 64"], point: Int[np.ndarray, " n"], rows: pairs.Pairs
 ) -> dict[str, float]:
     match = point[rows[:, 0]] == point[rows[:, 1]]
-    found = {}
-    for kind, those in (("matches", rows[match]), ("non-matches", rows[~match])):
-        a, b = those[:COMPARED].T
-        found[kind] = round(float(correlation(pixels[a], pixels[b]).mean()), 4)
-    return found
+    means = {}
+    for kind, chosen in (("matches", rows[match]), ("non-matches", rows[~match])):
+        a, b = chosen[:COMPARED].T
+        means[kind] = round(float(correlation(pixels[a], pixels[b]).mean()), 4)
+    return means

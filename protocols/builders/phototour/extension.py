@@ -49,23 +49,23 @@ def extend(shots: Sequence[Shot], seen: Observations) -> tuple[Observations, flo
         here = np.flatnonzero(seen.image == k)
         wanted = _faces(shot, points)
         wanted[group[here]] = False
-        of = np.flatnonzero(wanted)
+        rows = np.flatnonzero(wanted)
         free = np.delete(np.arange(len(shot.detected)), seen.index[here])
-        own = sizes[reference[of]], angles[reference[of]]
-        place, image_from_plane = shot.look(points.xyz[of], points.axes[of])
-        p, q = _near(shot, free, place, image_from_plane, *own)
+        expected = sizes[reference[rows]], angles[reference[rows]]
+        place, image_from_plane = shot.look(points.xyz[rows], points.axes[rows])
+        p, q = _near(shot, free, place, image_from_plane, *expected)
         hits += len(np.unique(p))
         for aside in BESIDE:
-            beside, _ = _near(shot, free, place + np.array(aside), image_from_plane, *own)
+            beside, _ = _near(shot, free, place + np.array(aside), image_from_plane, *expected)
             by_chance += len(np.unique(beside)) / len(BESIDE)
         once = _firsts(p)  # only the nearest keypoint of each point
         p, q = p[once], q[once]
         once = _firsts(q)  # then only the nearest point of each keypoint
         p, q = p[once], q[once]
-        tables.append(np.stack([of[p], np.full(len(p), k), q], 1))
+        tables.append(np.stack([rows[p], np.full(len(p), k), q], 1))
     table = np.concatenate(tables)
-    of, image, index = table[np.lexsort((table[:, 1], table[:, 0]))].T
-    extended = observe(shots, points.point[of], image, index, points.xyz[of], points.axes[of])
+    rows, image, index = table[np.lexsort((table[:, 1], table[:, 0]))].T
+    extended = observe(shots, points.point[rows], image, index, points.xyz[rows], points.axes[rows])
     return extended, by_chance / max(hits, 1)
 
 

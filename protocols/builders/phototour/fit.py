@@ -51,19 +51,21 @@ def check(
     bad: dict[int, Agreement | None] = {}
     while True:  # remove the worst first: its patches lower the agreement of the others
         rows, partner = _pairs(point, np.flatnonzero(~np.isin(image, list(bad))))
-        found = {}
+        agreements = {}
         for k in np.unique(image[rows]).tolist():
-            own = np.flatnonzero(image[rows] == k)
-            if len(own) >= FEWEST:
-                own = own[spread(len(own), MOST)]
-                found[k] = agreement(_small(pixels[rows[own]]), _small(pixels[partner[own]]))
-        worst = min(found, key=lambda k: found[k].ahead, default=None)
-        if worst is None or found[worst].ahead >= LEAST:
+            chosen = np.flatnonzero(image[rows] == k)
+            if len(chosen) >= FEWEST:
+                chosen = chosen[spread(len(chosen), MOST)]
+                agreements[k] = agreement(
+                    _small(pixels[rows[chosen]]), _small(pixels[partner[chosen]])
+                )
+        worst = min(agreements, key=lambda k: agreements[k].ahead, default=None)
+        if worst is None or agreements[worst].ahead >= LEAST:
             break
-        bad[worst] = found[worst]
+        bad[worst] = agreements[worst]
     if not bad:
         return
-    if not found:  # no photograph is left to compare with
+    if not agreements:  # no photograph is left to compare with
         bad |= dict.fromkeys(set(range(len(files))) - set(bad))
     raise InputError(_message(files, bad, _causes(files, list(bad), image, point, squares, pixels)))
 
@@ -94,17 +96,17 @@ def _causes(
     causes = []
     for k in bad[:SHOWN]:
         rows, partner = _pairs(point, np.flatnonzero((image == k) | ~np.isin(image, bad)))
-        own = np.flatnonzero((image[rows] == k) & (image[partner] != k))
-        if len(own) < FEWEST:
+        chosen = np.flatnonzero((image[rows] == k) & (image[partner] != k))
+        if len(chosen) < FEWEST:
             continue
-        own = own[spread(len(own), MOST)]
-        wanted = _small(pixels[partner[own]])
-        found = {
-            cause: agreement(_small(_cut(grey, squares.take(rows[own]))), wanted).ahead
+        chosen = chosen[spread(len(chosen), MOST)]
+        wanted = _small(pixels[partner[chosen]])
+        ahead = {
+            cause: agreement(_small(_cut(grey, squares.take(rows[chosen]))), wanted).ahead
             for cause, grey in _others(files[k], files)
         }
-        best = max(found, key=lambda cause: found[cause])
-        if found[best] >= LEAST:
+        best = max(ahead, key=lambda cause: ahead[cause])
+        if ahead[best] >= LEAST:
             causes.append(f"{files[k].name} {best}")
     return causes
 
@@ -113,9 +115,9 @@ def _pairs(
     point: Int[np.ndarray, " n"], rows: Int[np.ndarray, " m"]
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
     """The rows whose points have several rows, and for each of them another row of the point."""
-    own = point[rows]
-    first = np.searchsorted(own, own)
-    count = np.searchsorted(own, own, side="right") - first
+    points = point[rows]
+    first = np.searchsorted(points, points)
+    count = np.searchsorted(points, points, side="right") - first
     place = np.arange(len(rows))
     step = 1 + place % np.maximum(count - 1, 1)  # so that partners come from varying photographs
     partner = first + (place - first + step) % count
@@ -132,9 +134,9 @@ def _others(file: Path, files: Sequence[Path]) -> Iterator[tuple[str, Grey]]:
     """Photographs that may belong in the place of a file, each with its phrase for the message."""
     grey = read_grey(file)
     turned: dict[str, Callable[[Grey], Grey]] = {
-        "is turned by 180 degrees": lambda one: one[::-1, ::-1],
-        "is mirrored": lambda one: one[:, ::-1],
-        "is upside down": lambda one: one[::-1],
+        "is turned by 180 degrees": lambda image: image[::-1, ::-1],
+        "is mirrored": lambda image: image[:, ::-1],
+        "is upside down": lambda image: image[::-1],
     }
     for said, change in turned.items():
         yield said, np.ascontiguousarray(change(grey))

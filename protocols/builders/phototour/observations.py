@@ -73,11 +73,13 @@ def frames_projected(seen: Observations, reference: Int[np.ndarray, " n"]) -> Fr
             gives size and direction. Without keypoints, the piece is upright in the reference, and
             its half side is `HALF` pixels in the image that shows the point smallest.
     """
-    of = seen.image_from_plane[reference]
+    reference_from_plane = seen.image_from_plane[reference]
     if seen.keypoint is not None:
-        plane_from_patch = np.linalg.inv(of) @ (MAGNIFICATION * seen.keypoint[reference])
+        plane_from_patch = np.linalg.inv(reference_from_plane) @ (
+            MAGNIFICATION * seen.keypoint[reference]
+        )
     else:
-        plane_from_patch = np.linalg.inv(of)
+        plane_from_patch = np.linalg.inv(reference_from_plane)
         pixels = np.sqrt(np.abs(np.linalg.det(seen.image_from_plane @ plane_from_patch)))
         smallest = np.full(len(seen), np.inf)
         np.minimum.at(smallest, reference, pixels)

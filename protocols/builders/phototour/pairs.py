@@ -38,7 +38,7 @@ class Patches:
 
 def lists(drawn: Patches, fit: Pairs, seed: int) -> dict[str, Pairs]:
     """Lists of pairs by file name: of the official lengths, or one shorter list of all pairs."""
-    found = {}
+    by_file = {}
     for lines in LISTS:
         half = min(lines // 2, len(fit))
         if half < lines // 2 and lines != LISTS[0]:
@@ -52,15 +52,15 @@ def lists(drawn: Patches, fit: Pairs, seed: int) -> dict[str, Pairs]:
             )
         matches = draw_matches(fit, drawn.point, half, (seed, MATCHES, lines))
         mixed = shuffled(matches, others, (seed, MIXED, lines))
-        found[f"m50_{len(mixed)}_{len(mixed)}_0.txt"] = mixed
-    return found
+        by_file[f"m50_{len(mixed)}_{len(mixed)}_0.txt"] = mixed
+    return by_file
 
 
 def matching(patches: Patches) -> Pairs:
     """All pairs of patches of one point that agree in place, scale and direction."""
     near = np.flatnonzero(patches.offset <= OFFSET)
     octave = np.log2(patches.half)
-    found = [np.empty((0, 2), np.int64)]
+    matches = [np.empty((0, 2), np.int64)]
     first = near
     for apart in range(1, len(patches.point)):
         first = first[first < len(patches.point) - apart]
@@ -74,8 +74,8 @@ def matching(patches: Patches) -> Pairs:
             & (np.abs(octave[first] - octave[second]) <= OCTAVES)
             & (np.minimum(turn, 2 * np.pi - turn) <= ANGLE)
         )
-        found.append(np.stack([first, second], 1)[agree])
-    return np.concatenate(found)
+        matches.append(np.stack([first, second], 1)[agree])
+    return np.concatenate(matches)
 
 
 def draw_matches(
@@ -86,9 +86,9 @@ def draw_matches(
     In a uniform draw among all pairs, points that many images see would dominate.
     """
     number = uniform(seed, len(candidates))
-    of = point[candidates[:, 0]]
-    order = np.lexsort((number, of))
-    starts = np.searchsorted(of[order], of[order])
+    points = point[candidates[:, 0]]
+    order = np.lexsort((number, points))
+    starts = np.searchsorted(points[order], points[order])
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order)) - starts
     return candidates[np.lexsort((number, rank))[:most]]
@@ -101,12 +101,12 @@ def draw_non_matches(patches: Patches, most: int, seed: tuple[int, ...]) -> Pair
     """
     first, count, image = _points(patches)
     order = np.argsort(image, kind="stable")
-    found = np.empty((0, 2), np.int64)
+    non_matches = np.empty((0, 2), np.int64)
     for group in (image[order], np.zeros(len(order), np.int64)):
         low = np.searchsorted(group, group)
         size = np.searchsorted(group, group, side="right") - low
         for tried in range(TRIES):
-            if len(found) >= most:
+            if len(non_matches) >= most:
                 break
             u = uniform((*seed, int(group[-1] == group[0]), tried), 4, most + 16)
             i = (u[0] * len(order)).astype(np.int64)
@@ -114,8 +114,10 @@ def draw_non_matches(patches: Patches, most: int, seed: tuple[int, ...]) -> Pair
             a = first[p] + (u[2] * count[p]).astype(np.int64)
             b = first[q] + (u[3] * count[q]).astype(np.int64)
             apart = (p != q) & ~_overlapping(patches, a, b)
-            found = _without_repeats(np.concatenate([found, np.stack([a, b], 1)[apart]]))
-    return found[:most]
+            non_matches = _without_repeats(
+                np.concatenate([non_matches, np.stack([a, b], 1)[apart]])
+            )
+    return non_matches[:most]
 
 
 def shuffled(matches: Pairs, others: Pairs, seed: tuple[int, ...]) -> Pairs:

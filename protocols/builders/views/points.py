@@ -50,25 +50,26 @@ def detected(
     """
     most = DETECTED * asked.points
     first = _seen(grey, np.eye(3), grey.shape, most, asked.magnification)
-    found = [first]
+    all_views = [first]
     for k in range(views):
         taken, from_first = view(grey, cameras, (asked.seed, image, k))
-        found.append(_seen(taken, from_first, grey.shape, most, asked.magnification))
+        all_views.append(_seen(taken, from_first, grey.shape, most, asked.magnification))
     partner = np.stack(
-        [np.arange(len(first.regions)), *(_partners(first, other) for other in found[1:])], axis=1
+        [np.arange(len(first.regions)), *(_partners(first, other) for other in all_views[1:])],
+        axis=1,
     )
     rows = _points(first.regions, np.count_nonzero(partner >= 0, axis=1) >= asked.versions)
     rows = rows[: asked.points]
     chosen = _versions(partner[rows], asked.versions, (asked.seed, image, WHICH))
     patches = np.zeros((len(rows), asked.versions, SIDE, SIDE), np.uint8)
     interest = np.zeros((len(rows), asked.versions, 4))
-    for k, one in enumerate(found):
+    for k, this_view in enumerate(all_views):
         point, version = np.nonzero(chosen == k)
-        own = one.regions.take(partner[rows[point], k])
+        regions = this_view.regions.take(partner[rows[point], k])
         patches[point, version] = affine_patches(
-            one.grey.astype(np.float32), own, extent=asked.magnification, side=SIDE
+            this_view.grey.astype(np.float32), regions, extent=asked.magnification, side=SIDE
         )
-        shown = squares(image_from_patch(own, asked.magnification))
+        shown = squares(image_from_patch(regions, asked.magnification))
         interest[point, version] = interest_of(shown, asked.magnification)
     points = squares(image_from_patch(first.regions.take(rows), asked.magnification))
     return Made(points, interest, patches)
@@ -81,11 +82,11 @@ def _seen(
     most: int,
     magnification: float,
 ) -> View:
-    found = harris_affine(grey, most)
-    maps = image_from_patch(found, magnification)
+    regions = harris_affine(grey, most)
+    maps = image_from_patch(regions, magnification)
     back = np.broadcast_to(np.linalg.inv(from_first), maps.shape)
     whole = inside(maps, *grey.shape) & inside(compose(back, maps), *shape[:2])
-    return View(grey, from_first, found.take(np.flatnonzero(whole)))
+    return View(grey, from_first, regions.take(np.flatnonzero(whole)))
 
 
 def _partners(first: View, other: View) -> Int[np.ndarray, " regions"]:

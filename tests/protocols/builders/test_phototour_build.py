@@ -679,7 +679,7 @@ BAD = {
     with_a_database_of_other_keypoints: "moved.db and .*sparse have different keypoints of a.png",
     with_detected_frames_that_nobody_knows: "no scale and no direction.*--set database=FILE",
     with_unknown_frames: "'upright': give --set frames=detected or frames=projected",
-    with_too_small_a_cap: "max_patches is 2: too few.*--set max-patches",
+    with_too_small_a_cap: "max_patches is 2, too few.*--set max-patches",
     with_an_official_name: "'liberty' can't name a scene",
     with_an_official_name_in_capitals: "'Liberty' can't name a scene",
 }
