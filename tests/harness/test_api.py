@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-import numpy as np
 import pandas as pd
 import pytest
 from checkout import ROOT
@@ -106,20 +105,21 @@ def test_an_unknown_name_of_a_protocol_is_a_harness_error(small, name, options, 
 # ---- evaluating
 
 
-def ones(name, calls=None):
-    def describe(patches):
-        if calls is not None:
-            calls.append(len(patches))
-        return np.ones((len(patches), 2), np.float32)
+def counting(calls, name="counted"):
+    model = toy_descriptor(name)
 
-    return toy_descriptor(name, describe, dim=2)
+    def describe(patches):
+        calls.append(len(patches))
+        return model.describe(patches)
+
+    return toy_descriptor(name, describe)
 
 
 def test_each_model_and_protocol_gives_a_record(small):
-    records = harness.evaluate(["pixels", ones("own")], "hpatches", data=small)
+    records = harness.evaluate(["pixels", "constant"], "hpatches", data=small)
     found = [(record.model.name, record.protocol.name) for record in records]
     tasks = [f"hpatches/{task}" for task in ("matching", "retrieval", "verification")]
-    assert found == [(model, task) for model in ("pixels", "own") for task in tasks]
+    assert found == [(model, task) for model in ("pixels", "constant") for task in tasks]
 
 
 def test_one_model_and_a_loaded_protocol_are_enough():
@@ -162,7 +162,7 @@ def test_without_the_cache_patches_are_described_again():
     calls = []
     for cache, again in ((True, True), (True, False), (False, True)):
         calls.clear()
-        harness.evaluate(ones("counted", calls), toy_protocol(), cache=cache)
+        harness.evaluate(counting(calls), toy_protocol(), cache=cache)
         assert (30 in calls) is again
 
 
@@ -173,22 +173,22 @@ def board(*models, protocol=None):
     return harness.evaluate(list(models), protocol or toy_protocol())
 
 
-def noise(name="noise"):
-    def describe(patches):
-        rng = np.random.default_rng(patches.sum())
-        return rng.normal(size=(len(patches), 8)).astype(np.float32)
-
-    return toy_descriptor(name, describe, trained_on=None)
+def coarse():
+    """Worse than the mean: half of its numbers, and nobody says what it was trained on."""
+    model = toy_descriptor()
+    return toy_descriptor(
+        "coarse", lambda patches: model.describe(patches)[:, ::2], dim=4, trained_on=None
+    )
 
 
 def test_a_leaderboard_has_full_precision_and_the_best_first():
-    records = board(noise(), toy_descriptor())
+    records = board(coarse(), toy_descriptor())
     table = harness.leaderboard(records)
     assert list(table.columns) == [
         "protocol", "data", "split", "model", "dim", "distance", "trained_on_tested_data",
         "weights", "revision", "verification/ap", "verification/ap low", "verification/ap high",
     ]  # fmt: skip
-    assert list(table["model"]) == ["mean", "noise"]
+    assert list(table["model"]) == ["mean", "coarse"]
     assert list(table["trained_on_tested_data"]) == ["no", "unknown"]
     assert table["verification/ap"][0] == records[1].scores["verification/ap"]
     assert table["verification/ap low"][0] == 0.25
@@ -220,7 +220,7 @@ def test_the_leaderboard_of_no_records_is_an_empty_table():
 
 
 def test_records_that_can_not_share_a_table_are_refused():
-    records = [*board(toy_descriptor()), *board(noise(), protocol=toy_protocol(version=2))]
+    records = [*board(toy_descriptor()), *board(coarse(), protocol=toy_protocol(version=2))]
     with pytest.raises(harness.HarnessError, match="can't share a table"):
         harness.leaderboard(records)
 
