@@ -12,11 +12,11 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import nn
 
+from harness import registry
 from harness.data import weights
 from harness.data.weights import Weights
 from harness.distances import L2
 from harness.types import Descriptor
-from zoo.published import HARDTFEAT as WEIGHTS
 from zoo.tfeat import describe, resize
 
 UNUSED = ("SIFT.gx.0.weight", "SIFT.gy.0.weight", "SIFT.pk.0.weight")  # of a SIFT kept beside it
@@ -60,7 +60,7 @@ def _network(row: Weights) -> HardTFeat:
 
 def hardtfeat(device: str = "cpu") -> Descriptor:
     """The published weights."""
-    row = WEIGHTS["hardtfeat"]
+    row: Weights = registry.load("weights", "hardtfeat")["hardtfeat"]
     network = _network(row).to(device)
     return Descriptor(
         row.name,

@@ -14,11 +14,11 @@ from jaxtyping import Float, Float32, UInt8
 from torch import nn
 from torch.backends import cudnn
 
+from harness import registry
 from harness.data import weights
 from harness.data.weights import Weights
 from harness.distances import L2
 from harness.types import Descriptor, Patches
-from zoo.published import TFEAT as WEIGHTS
 
 SIDE = 32
 TOGETHER = 64  # patches in one pass; more take as long for each
@@ -93,7 +93,10 @@ def _network(row: Weights) -> TFeat:
     return network.eval()
 
 
-def _published(row: Weights, device: str) -> Descriptor:
+def _published(scene: str, device: str) -> Descriptor:
+    # Through the registry: an import of the row's module would make its mirrors part of the code
+    # that vectors depend on.
+    row: Weights = registry.load("weights", "tfeat")[scene]
     network = _network(row).to(device)
     return Descriptor(
         row.name,
@@ -111,14 +114,14 @@ def _published(row: Weights, device: str) -> Descriptor:
 
 def liberty(device: str = "cpu") -> Descriptor:
     """TFeat trained on PhotoTour's Liberty."""
-    return _published(WEIGHTS["liberty"], device)
+    return _published("liberty", device)
 
 
 def notredame(device: str = "cpu") -> Descriptor:
     """TFeat trained on PhotoTour's Notre Dame."""
-    return _published(WEIGHTS["notredame"], device)
+    return _published("notredame", device)
 
 
 def yosemite(device: str = "cpu") -> Descriptor:
     """TFeat trained on PhotoTour's Yosemite."""
-    return _published(WEIGHTS["yosemite"], device)
+    return _published("yosemite", device)

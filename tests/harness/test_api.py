@@ -80,7 +80,8 @@ def test_a_family_of_models_is_refused_with_its_members():
 
 def test_a_protocol_is_loaded_with_options(small):
     protocol = harness.load_protocol(MATCHING, data=str(small), split="a", ties="official")
-    assert protocol.name == "hpatches+official-ties/matching"
+    assert protocol.name == "hpatches/matching"
+    assert protocol.options == {"ties": "official"}
     assert protocol.dataset.name == "hpatches-small"
 
 
@@ -185,7 +186,7 @@ def test_a_leaderboard_has_full_precision_and_the_best_first():
     records = board(coarse(), toy_descriptor())
     table = harness.leaderboard(records)
     assert list(table.columns) == [
-        "protocol", "data", "split", "model", "dim", "distance", "trained_on_tested_data",
+        "protocol", "data", "split", "model", "options", "dim", "distance", "trained_on_tested_data",
         "weights", "revision", "verification/ap", "verification/ap low", "verification/ap high",
     ]  # fmt: skip
     assert list(table["model"]) == ["mean", "coarse"]

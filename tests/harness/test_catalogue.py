@@ -10,7 +10,6 @@ import harness
 from harness import catalogue, registry
 from harness.catalogue import PERMISSIVE, ListedModel, ModelRow
 from zoo import catalogue as of_zoo
-from zoo import tfeat
 from zoo.published import HARDTFEAT, TFEAT
 
 ROWS = {row.name: row for row in of_zoo.models()}
@@ -72,7 +71,7 @@ def test_a_model_whose_weights_are_not_here_is_listed_with_the_command_that_gets
     one = asked(run, "models")["tfeat.liberty"]
     assert (one["weights_here"], one["remedy"]) == (False, "harness weights fetch tfeat.liberty")
     monkeypatch.setenv("HARNESS_WEIGHTS", str(tmp_path))
-    (tmp_path / tfeat.WEIGHTS["liberty"].file).touch()
+    (tmp_path / TFEAT["liberty"].file).touch()
     one = asked(run, "models")["tfeat.liberty"]
     assert (one["weights_here"], one["remedy"]) == (True, "")
 

@@ -7,7 +7,8 @@ from harness import plugins
 from harness.contracts import check_descriptor
 from harness.data import weights
 from zoo import hardtfeat
-from zoo.hardtfeat import UNUSED, WEIGHTS, HardTFeat, describe
+from zoo.hardtfeat import UNUSED, HardTFeat, describe
+from zoo.published import HARDTFEAT
 
 
 def test_vectors_have_unit_length():
@@ -59,6 +60,6 @@ def test_resizing_is_that_of_opencv_bit_for_bit():
 def test_the_published_weights_fit_and_keep_the_laws(shared, monkeypatch, tmp_path):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
     monkeypatch.setenv("HARNESS_WEIGHTS", str(shared / "checkpoints/hardtfeat"))
-    assert set(weights.load(WEIGHTS["hardtfeat"])) - set(HardTFeat().state_dict()) == set(UNUSED)
+    assert set(weights.load(HARDTFEAT["hardtfeat"])) - set(HardTFeat().state_dict()) == set(UNUSED)
     laws = check_descriptor(plugins.model("hardtfeat"))
     assert not [law for law in laws if not law.passed]

@@ -125,7 +125,7 @@ def test_leaderboards_are_made_from_records(run, small, tmp_path):
         ),
         (
             ["--model", "pixels", "--protocol", "hpatches", "--set", "ties=luck"],
-            "ties may be mean or",
+            "ties is 'luck'; wanted is 'mean' or 'official'",
         ),
         (["--model", "pixels", "--protocol", "hpatches", "--set", "whitening"], "is not KEY=VALUE"),
         (["--model", "pixels", "--protocol", "hpatches", "--split", "b"], "no split named 'b'"),

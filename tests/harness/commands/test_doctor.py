@@ -8,7 +8,7 @@ from packages import installed
 
 from harness.commands import doctor
 from harness.data import datasets, weights
-from zoo import tfeat
+from zoo.published import TFEAT
 
 
 def sick():
@@ -22,7 +22,7 @@ def test_where_nothing_is_wrong_nothing_needs_action():
 def test_what_is_here_is_told(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_WEIGHTS", str(tmp_path))
     (tmp_path / "tfeat-liberty.params").touch()
-    assert weights.is_here(tfeat.WEIGHTS["liberty"])
+    assert weights.is_here(TFEAT["liberty"])
     monkeypatch.setenv("HARNESS_DATA_HOME", str(tmp_path / "sets"))
     name = sorted(datasets.known())[0]
     tmp_path.joinpath("sets", *name.split("/"), "images", "x").mkdir(parents=True)

@@ -591,7 +591,7 @@ def test_calibration_patches_come_from_all_over_a_data_set():
     ("given", "told"),
     [
         (["--model", "tfeat"], "one model is exported at a time, not tfeat.liberty, tfeat"),
-        (["--model", "rootsift"], "rootsift can't be exported: it names no network"),
+        (["--model", "rootsift"], "rootsift can't be exported: it has no network"),
         (["--model", "pixels", "--precision", "int8"], "int8 takes its scales from patches: give"),
         (["--model", "pixels", "--data", "x"], "data are given, but no --protocol"),
     ],
