@@ -186,7 +186,8 @@ def test_a_leaderboard_has_full_precision_and_the_best_first():
     records = board(coarse(), toy_descriptor())
     table = harness.leaderboard(records)
     assert list(table.columns) == [
-        "protocol", "data", "split", "model", "options", "dim", "distance", "trained_on_tested_data",
+        "protocol", "data", "split", "model", "options", "dim", "distance",
+        "trained_on_tested_data",
         "weights", "revision", "verification/ap", "verification/ap low", "verification/ap high",
     ]  # fmt: skip
     assert list(table["model"]) == ["mean", "coarse"]
