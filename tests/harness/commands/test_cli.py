@@ -123,7 +123,10 @@ def test_leaderboards_are_made_from_records(run, small, tmp_path):
             ["--model", "pixels", "--protocol", "hpatches", "--set", "whitning=pcapl"],
             "no option named 'whitning'; did you mean 'whitening'?",
         ),
-        (["--model", "pixels", "--protocol", "hpatches", "--ties", "luck"], "ties may be mean or"),
+        (
+            ["--model", "pixels", "--protocol", "hpatches", "--ties", "luck"],
+            "ties is 'luck'; wanted",
+        ),
         (["--model", "pixels", "--protocol", "hpatches", "--set", "whitening"], "takes KEY=VALUE"),
         (["--model", "pixels", "--protocol", "hpatches", "--split", "b"], "no split named 'b'"),
         (
