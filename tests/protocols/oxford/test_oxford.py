@@ -341,7 +341,7 @@ def test_a_set_may_be_named_like_no_other(small):
         small / "oxford-sample", frames=small / "found", features=None, magnification=3.0,
         measure=exact_overlap, allow_partial=False,
     )  # fmt: skip
-    assert found.dataset.name == "oxford-oxford-sample+found"
+    assert found.dataset.name == "oxford-oxford-sample"
 
 
 # ---- scores
