@@ -260,7 +260,7 @@ def test_hardnet_star_draws_adasamples_classes_and_has_hardnets_loss():
     for i in range(6):
         least = min(min(norm(a[i] - p[j]), norm(a[j] - p[i])) for j in range(6) if j != i)
         losses.append(max(0.0, 1 + norm(a[i] - p[i]) - least))
-    value = made(Counted(), patches, point, torch.Generator())
+    value = made(Batch(Counted(), patches, point, torch.Generator()))
     assert float(value) == pytest.approx(np.mean(losses), rel=1e-4)
 
 
