@@ -139,6 +139,6 @@ def test_the_kernel_names_no_protocol_and_no_model():
     families = {re.split("[/.]", name)[0] for name in known}
     names = {*known, *families} - WORDS
     for file in (ROOT / "harness").rglob("*.py"):
-        # The commands still have a default protocol, and examples of names in their help.
+        # The help of the commands gives names as examples.
         if file.parent != ROOT / "harness" / "commands":
             assert not [*names_in(file.read_text(), names)], file

@@ -398,7 +398,7 @@ def with_no_database(scene):
         (with_a_camera_missing, r"0003\.png\.camera is missing"),
         (
             with_a_database_of_fewer_images,
-            r"database\.db lacks the image 0009\.png: give one",
+            r"database\.db lacks the image 0009\.png: give a database of all",
         ),
         (with_a_keypoint_of_scale_1e8, r"0002\.png: region 3 of \d+.* radii 1e\+08"),
         (with_a_keypoint_of_scale_1e12, r"0002\.png: region 3 of \d+.* radii 1e\+12|0002\.png: r"),
@@ -406,8 +406,11 @@ def with_no_database(scene):
         (with_an_angle_in_degrees, r"0002\.png\.bin: keypoint 3 has the angle 270; radians are"),
         (without_any_keypoint, r"none of its 5 images has a keypoint \(official\).*no score"),
         (with_12_bits_in_16, r"000\d\.png has 16-bit values, .* 4080: .*multiply them by 16"),
-        (with_a_database_cut_off, r"database\.db can't be read .* cut off .*move it away"),
-        (with_no_database, r"database\.db can't be read as a database of COLMAP.*move it away"),
+        (with_a_database_cut_off, r"database\.db can't be read .* cut off .*move this one away"),
+        (
+            with_no_database,
+            r"database\.db can't be read as a database of COLMAP.*move this one away",
+        ),
         (with_a_forbidden_name, "'total' can't name a scene: rename"),
     ],
 )
