@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness import cache as caches
-from harness import errors, extras, loading, progress
+from harness import extras, loading, progress
 from harness.errors import InputError, InputTypeError, SystemRefusedError
 from harness.evaluation import BATCH
 from harness.evaluation import evaluate as evaluated
@@ -89,9 +89,10 @@ def evaluate(
     keeper = _Keeper(None if results is None else Path(results))
     for model, one in product(loaded, protocols):
         keeper.must_be_free(model, one)
+    kept = caches.kept("vectors") if cache else None
     for model in loaded:
         try:
-            _evaluate(model, protocols, called, keeper, batch_size or BATCH, cache, progress)
+            _evaluate(model, protocols, called, keeper, batch_size or BATCH, kept, progress)
         except TrainedOnAll as error:
             if model is loaded[-1] and not keeper.records:
                 raise
@@ -260,23 +261,20 @@ def _evaluate(
     called: str,
     keeper: _Keeper,
     batch_size: int,
-    cache: bool,
+    cache: caches.Cache | None,
     shown: bool,
 ) -> None:
     """Score one model on protocols, and keep each record."""
     begun = time.perf_counter()
     watch = _Stopwatch(model) if isinstance(model, Descriptor) else None
     timed = replace(watch.model, describe=watch.describe) if watch else model
-    with (
-        errors.naming(f"{model.name} on {called}"),
-        progress.shown(
-            f"{model.name}: patches described", len(protocols[0].dataset), silent=not shown
-        ) as advance,
-    ):
+    with progress.describing(
+        model.name, len(protocols[0].dataset), called, silent=not shown
+    ) as advance:
         for record in evaluated(
             timed,
             protocols,
-            cache=caches.kept("vectors") if cache else None,
+            cache=cache,
             batch_size=batch_size,
             progress=advance,
         ):

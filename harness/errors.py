@@ -100,12 +100,10 @@ def naming(work: str) -> Iterator[None]:
     """
     try:
         yield
-    except OutOfMemory:
+    except (HarnessError, *BUILT_IN):
         raise
     except MemoryError as error:
         raise OutOfMemory(work, error) from error
-    except (HarnessError, *BUILT_IN):
-        raise
     except FAILURES as error:
         kind = type(error)  # with its module: the class of OpenCV is just called "error"
         raise ComputeError(

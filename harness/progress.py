@@ -21,6 +21,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from harness import errors
 from harness.escape import visible
 
 FIRST, EVERY = 10.0, 30.0  # seconds before the first line, and between two lines
@@ -95,6 +96,18 @@ def shown(
     with bar(silent=silent) as made:
         task = made.add_task(visible(title), total=total)
         yield lambda done: made.advance(task, done)
+
+
+@contextmanager
+def describing(
+    model: str, patches: int, data: str, *, silent: bool = False
+) -> Iterator[Callable[[int], None]]:
+    """Show how many patches a model has described; errors of libraries name model and data."""
+    with (
+        errors.naming(f"{model} on {data}"),
+        shown(f"{model}: patches described", patches, silent=silent) as advance,
+    ):
+        yield advance
 
 
 def _duration(seconds: float) -> str:

@@ -18,6 +18,7 @@ from harness.commands.options import (
     Settings,
     Split,
     names,
+    one_model,
 )
 from harness.errors import InputError, InputTypeError
 from harness.escape import say
@@ -41,20 +42,17 @@ def describe(
     setting: Settings = None,
 ) -> None:
     """Write the vectors of a protocol's patches as CSV files, in HPatches' official form."""
-    from harness import cache, errors, loading, progress
+    from harness import cache, loading, progress
     from harness.evaluation import BATCH, export_vectors
     from harness.files import atomic
     from harness.settings import options
 
     given = options(settings=setting, data=data, split=split, allow_partial=allow_partial or None)
     with atomic.placing(out) as unfinished:  # it appears whole
-        described = _one_model("vectors of one model are written at a time", model, device)
+        described = _one_model("vectors of one model are written at a time, not of", model, device)
         first = loading.protocol_names(protocol)[0]  # a family has one data set
         (opened,) = loading.load_protocols(first, given, silent=False)
-        with (
-            errors.naming(f"{described.name} on {protocol}"),
-            progress.shown(f"{described.name}: patches described", len(opened.dataset)) as advance,
-        ):
+        with progress.describing(described.name, len(opened.dataset), protocol) as advance:
             export_vectors(
                 described,
                 opened.dataset,
@@ -89,15 +87,12 @@ def show(
             f"a picture {picture} is of {' '.join(wanted).upper()}, not of {' '.join(of)!r}"
         )
     atomic.must_be_writable(out.parent if out else Path(), "the picture can't be written")
-    drawn_of = _one_model("a picture is of one model", model, device)
+    drawn_of = _one_model("a picture is of one model, not of", model, device)
     what = f"picture {picture}"
     given = loading.with_data(options(settings=setting, data=data))
     with errors.naming(what):
         made: Picture = maker(*of, **accepted(maker, given, what))
-    with (
-        errors.naming(f"{drawn_of.name} on {what}"),
-        progress.shown(f"{drawn_of.name}: patches described", len(made.dataset)) as advance,
-    ):
+    with progress.describing(drawn_of.name, len(made.dataset), what) as advance:
         described = evaluation.describe(
             drawn_of,
             made.dataset,
@@ -153,7 +148,4 @@ def _one_model(rule: str, model: str, device: str) -> "Model":
     """The one model of an option; several, or a family, break the rule."""
     from harness import loading
 
-    specs = [one for name in names("--model", model) for one in loading.model_names(name)]
-    if len(specs) != 1:
-        raise InputError(f"{rule}, not of {', '.join(specs)}")
-    return loading.load_model(specs[0], device=device)
+    return loading.load_model(one_model(rule, names("--model", model)), device=device)

@@ -166,7 +166,3 @@ def _told(error: OSError) -> str:
         return f"{error.strerror}{where if full else ''}"
     in_cache = Path(error.filename).is_relative_to(home.cache())
     return f"{error.filename}: {error.strerror}{f'; {home.REMEDY}' if in_cache else ''}"
-
-
-if __name__ == "__main__":
-    main()

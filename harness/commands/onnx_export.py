@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.commands.options import DataFolder, Settings, Split
+from harness.commands.options import DataFolder, Settings, Split, one_model
 from harness.errors import InputError
 from harness.escape import say
 
@@ -46,9 +46,7 @@ def export(
     from harness.settings import options
     from harness.types import Descriptor
 
-    names = loading.model_names(model)
-    if len(names) != 1:
-        raise InputError(f"one model is exported at a time, not {', '.join(names)}")
+    name = one_model("one model is exported at a time, not", [model])
     given = options(settings=setting, data=data, split=split)
     if protocol is None and (given or calibration):
         raise InputError("data are given, but no --protocol to score on them")
@@ -62,7 +60,7 @@ def export(
         first = loading.protocol_names(protocol)[0]
         (of_scales,) = loading.load_protocols(first, {"data": calibration}, silent=False)
         for_scales = of_scales.dataset
-    made = loading.load_model(names[0], device="cpu")
+    made = loading.load_model(name, device="cpu")
     done = harness.export_onnx(made, out, precision=precision, calibration=for_scales)
     assert isinstance(made, Descriptor)
     say(f"{out}  {done.size / 2**20:.2f} MiB  {precision}")

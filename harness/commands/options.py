@@ -51,6 +51,20 @@ def names(option: str, text: str) -> list[str]:
     return found
 
 
+def one_model(rule: str, names: Sequence[str]) -> str:
+    """The one name among names of models; several, or a family, break the rule.
+
+    Raises:
+        InputError: if there are more; it is the rule, and then the names.
+    """
+    from harness import loading
+
+    members = [member for name in names for member in loading.model_names(name)]
+    if len(members) != 1:
+        raise InputError(f"{rule} {', '.join(members)}")
+    return members[0]
+
+
 def must_hold_lists_together(arguments: Sequence[str]) -> None:
     """Refuse "a, b", which the shell hands on as two arguments.
 

@@ -50,7 +50,7 @@ def test_nonsense_in_a_plug_in_is_refused_by_eval(tmp_path):
     )
     command = [
         "-m",
-        "harness.commands.main",
+        "harness",
         "eval",
         "--model",
         f"{file}:f",
