@@ -106,8 +106,10 @@ def _groups(point: Rows, image: Rows) -> list[Numbers]:
 def _average_precision(vectors: Vectors, point: Rows, distance: Distance) -> float:
     """Of all pairs of one image."""
     step = max(1, HELD // len(point))
+    _, value = np.unique(vectors, axis=0, return_inverse=True)  # equal vectors, equal numbers
     parts = [
-        _pairs(vectors, point, slice(i, i + step), distance) for i in range(0, len(point), step)
+        _pairs(vectors, value, point, slice(i, i + step), distance)
+        for i in range(0, len(point), step)
     ]
     ratio, chance = (np.concatenate(part) for part in zip(*parts, strict=True))
     correct = float(chance.sum())
@@ -118,7 +120,7 @@ def _average_precision(vectors: Vectors, point: Rows, distance: Distance) -> flo
 
 
 def _pairs(
-    vectors: Vectors, point: Rows, anchors: slice, distance: Distance
+    vectors: Vectors, value: Rows, point: Rows, anchors: slice, distance: Distance
 ) -> tuple[Float[np.ndarray, " pairs"], Float[np.ndarray, " pairs"]]:
     """The ratio of each pair of some anchors, and the chance that it is correct."""
     rows = np.arange(len(point))[anchors]
@@ -127,7 +129,9 @@ def _pairs(
     entries[same] = np.inf
     _, most = distance.window(entries.min(axis=1), vectors)
     anchor, negative = np.nonzero(entries <= most[:, None])  # may be the nearest
-    measured = distance.paired(vectors, rows[anchor], negative)
+    measured = np.zeros(len(anchor))  # of equal vectors, however many there are
+    unequal = value[rows[anchor]] != value[negative]
+    measured[unequal] = distance.paired(vectors, rows[anchor[unequal]], negative[unequal])
     hardest = np.full(len(rows), np.inf)
     np.minimum.at(hardest, anchor, measured)
     tied = np.bincount(anchor[measured == hardest[anchor]], minlength=len(rows))
