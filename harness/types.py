@@ -85,6 +85,16 @@ SHA256 = "[0-9a-f]{64}"
 DIGITS = 15  # significant decimal digits that a float64 always keeps
 
 
+@dataclass(frozen=True)
+class Conventions:
+    """How a descriptor reads a patch, and where it was published: sentences of its card."""
+
+    keypoint: str  # the keypoint that stands for the patch: place, size and angle
+    side: int | None  # pixels of the patch that it computes on; None: the patch as it is
+    normalisation: str  # of grey values, and of the vector
+    source: str  # paper, and the repository and commit of code or weights
+
+
 @dataclass(frozen=True, eq=False)
 class Descriptor:
     """One entry of the zoo: a function from patches to vectors, and the distance between vectors.
@@ -110,6 +120,7 @@ class Descriptor:
     provider: str = "cpu"  # the backend that really computes: "cpu", "cuda", "CPUExecutionProvider"
     # Makes a torch module from uint8 patches [n, height, width] to vectors, for `harness export`.
     network: Callable[[], Any] | None = None
+    conventions: Conventions | None = None  # not part of the model's identity
 
     def __post_init__(self) -> None:
         """Check the fields, since plug-ins set them and records and tables rely on them."""

@@ -35,7 +35,8 @@ from protocols.oxford.reader import SIX
 from studies.short_training import trained_or_resumed
 from studies.training_data import names, scored, scores, tests
 from studies.zoo_training import ALIKE, settings
-from zoo import card, handcrafted
+from zoo import card
+from zoo.handcrafted import sift
 from zoo.training.recipe import read
 
 ANY = "adasample, any positive"
@@ -153,7 +154,7 @@ def main() -> None:
             print(name, seed, found[name][-1], flush=True)
     measures = [*(name for name in names(by) if name not in SIX), LESS]
     columns = [*found[given.methods[0]][0]]
-    rootsift = {LESS: math.nan, **scores(handcrafted.rootsift(), by)}
+    rootsift = {LESS: math.nan, **scores(sift.rootsift(), by)}
     values = {
         (name, one): [scored[one] for scored in found[name]]
         for name in given.methods

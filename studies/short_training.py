@@ -23,7 +23,8 @@ from harness.onnx import file as onnx_file
 from harness.records import markdown_table
 from harness.types import Dataset, Descriptor
 from protocols.phototour.writer import SIDE
-from zoo import card, handcrafted, trained
+from zoo import card, trained
+from zoo.handcrafted import sift
 from zoo.training import command, held_out
 from zoo.training.command import RECIPE
 from zoo.training.log import read_log
@@ -89,7 +90,7 @@ def baseline(dataset: Dataset, recipe: Recipe) -> float:
     home = training_sets.photograph(dataset)
     split = held_out.split(dataset.point, home, recipe.held_out, recipe.seed)
     rows = np.concatenate([split.a, split.b])
-    rootsift = handcrafted.rootsift()
+    rootsift = sift.rootsift()
     patches = stored(dataset, SIDE)[rows]
     return held_out.fpr95(rootsift.describe(patches), rootsift.distance)
 

@@ -49,7 +49,7 @@ from protocols.builders.views.camera import DEFAULT as CAMERAS
 from protocols.oxford.reader import SIX
 from studies.short_training import is_trained, trained_or_resumed
 from studies.zoo_training import OPTIONS, settings
-from zoo import handcrafted
+from zoo.handcrafted import sift
 from zoo.training.recipe import read
 
 RECIPE = "hardnet"
@@ -264,7 +264,7 @@ def main() -> None:
         found[name] = scored(trained(name, ROWS[name], given), by)
         print(name, found[name], flush=True)
     columns = [f"{RECIPE} on", *map(markdown, names(by))]
-    rows = [row("rootsift", scores(handcrafted.rootsift(), by).values()), *table(found)]
+    rows = [row("rootsift", scores(sift.rootsift(), by).values()), *table(found)]
     text = "\n".join(markdown_table.lines(columns, rows))
     atomic.write_text(given.out / "table.md", f"{text}\n")
 

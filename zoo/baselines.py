@@ -10,9 +10,10 @@ import numpy as np
 from jaxtyping import Float, Float32
 
 from harness.distances import L2
-from harness.types import Descriptor, Patches
+from harness.types import Conventions, Descriptor, Patches
 
 SIDE = 16  # of the patch that `pixels` keeps: 256 numbers
+WHOLE = "the whole patch"
 DIM = 128  # of `random`, as long as the usual descriptor
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # SplitMix64: Steele, Lea, Flood, OOPSLA 2014
@@ -58,14 +59,21 @@ def _random(patches: Patches) -> Float32[np.ndarray, "n 128"]:
 
 def constant() -> Descriptor:
     """The same vector for every patch."""
-    return Descriptor("constant", _constant, L2, dim=1, licence="Apache-2.0")
+    conventions = Conventions(WHOLE, None, "none", "this project")
+    return Descriptor(
+        "constant", _constant, L2, dim=1, licence="Apache-2.0", conventions=conventions
+    )
 
 
 def pixels() -> Descriptor:
     """Grey values averaged over 16x16 equal cells, with zero mean and unit norm."""
-    return Descriptor("pixels", _pixels, L2, dim=SIDE * SIDE, licence="Apache-2.0")
+    conventions = Conventions(WHOLE, SIDE, "the vector to mean 0 and unit length", "this project")
+    return Descriptor(
+        "pixels", _pixels, L2, dim=SIDE * SIDE, licence="Apache-2.0", conventions=conventions
+    )
 
 
 def random() -> Descriptor:
     """A random direction, drawn from the bytes of the patch: equal patches get equal vectors."""
-    return Descriptor("random", _random, L2, dim=DIM, licence="Apache-2.0")
+    conventions = Conventions(WHOLE, None, "the vector to unit length", "this project")
+    return Descriptor("random", _random, L2, dim=DIM, licence="Apache-2.0", conventions=conventions)

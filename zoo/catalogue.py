@@ -4,7 +4,7 @@ from pathlib import Path
 
 from harness.catalogue import ModelRow
 from zoo import card as cards
-from zoo.published import HARDTFEAT, TFEAT
+from zoo.published.rows import HARDTFEAT, TFEAT
 
 FOLDER = Path(__file__).with_name("weights")
 

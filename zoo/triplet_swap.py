@@ -10,8 +10,8 @@ import torch
 from annotated_types import Ge, Gt
 from jaxtyping import Float
 
-from zoo import tfeat
 from zoo.backbones import Network
+from zoo.published import tfeat
 from zoo.training.distances import euclidean_paired
 from zoo.training.groups import Groups
 from zoo.training.method import Batch, Method, Sampler

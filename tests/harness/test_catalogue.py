@@ -10,7 +10,7 @@ import harness
 from harness import catalogue, registry
 from harness.catalogue import PERMISSIVE, ListedModel, ModelRow
 from zoo import catalogue as of_zoo
-from zoo.published import HARDTFEAT, TFEAT
+from zoo.published.rows import HARDTFEAT, TFEAT
 
 ROWS = {row.name: row for row in of_zoo.models()}
 PUBLISHED = sorted(row.name for row in (*TFEAT.values(), *HARDTFEAT.values()))

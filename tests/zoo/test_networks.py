@@ -173,7 +173,7 @@ def test_hynet_has_a_vector_of_each_patch_alone(patches):
 
 
 def test_tfeat_to_be_trained_is_the_published_network():
-    from zoo import tfeat
+    from zoo.published import tfeat
 
     assert TFeat().state_dict().keys() == tfeat.TFeat().state_dict().keys()
 

@@ -457,7 +457,7 @@ def test_a_name_that_two_packages_claim_does_not_end_the_list(run, tmp_path):
         status, out, _ = run("models")
     assert status == 0
     lines = {line.split()[0]: line for line in out.splitlines()}
-    assert "claimed by their_zoo:sift and zoo.handcrafted:sift" in lines["sift"]
+    assert "claimed by their_zoo:sift and zoo.handcrafted.sift:sift" in lines["sift"]
     assert "phototour/liberty" in lines["tfeat.liberty"]
 
 

@@ -8,7 +8,7 @@ from packages import installed
 
 from harness.commands import doctor
 from harness.data import datasets, weights
-from zoo.published import TFEAT
+from zoo.published.rows import TFEAT
 
 
 def sick():

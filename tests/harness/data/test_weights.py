@@ -358,8 +358,8 @@ def test_one_name_for_two_files_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = (
-        "import dataclasses, zoo.published\n"
-        "ROW = dataclasses.replace(zoo.published.TFEAT['liberty'], size=1)\n"
+        "import dataclasses, zoo.published.rows\n"
+        "ROW = dataclasses.replace(zoo.published.rows.TFEAT['liberty'], size=1)\n"
         "WEIGHTS = {'liberty': ROW}\n"
     )
     plugin(tmp_path, monkeypatch, text)

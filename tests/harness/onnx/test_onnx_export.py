@@ -33,9 +33,9 @@ from zoo import l2net as l2net_paper
 from zoo import mixed_context, triplet_swap
 from zoo.backbones import Deployed, L2Net, resize, standardise, unit
 from zoo.doap_networks import SpatialTransformer
-from zoo.hardtfeat import HardTFeat
 from zoo.hynet import HyNet
-from zoo.tfeat import TFeat
+from zoo.published.hardtfeat import HardTFeat
+from zoo.published.tfeat import TFeat
 
 LEVELS = ["DISABLE_ALL", "ENABLE_BASIC", "ENABLE_EXTENDED", "ENABLE_LAYOUT", "ENABLE_ALL"]
 

@@ -17,7 +17,7 @@ from protocols.builders.views.points import _points, _seen, detected
 from protocols.imaging.affine import affine_patches
 from protocols.oxford.ellipses import Ellipses, exact_overlap, linearised
 from protocols.phototour.reader import blocks, read_reference_images, read_scene
-from zoo import handcrafted
+from zoo.handcrafted import sift
 
 STILL = Cameras(**{field.name: 0 for field in fields(Cameras)})
 ASKED = Asked(points=30, versions=3, magnification=3, seed=0)
@@ -193,7 +193,7 @@ def test_rootsift_finds_the_points_of_a_photograph_again(shared, tmp_path):
     shutil.copy(shared / "images/bsds500/train/100075.jpg", tmp_path)
     build(tmp_path, tmp_path / "set", points=100)
     patches = np.concatenate([block.read() for block in blocks(read_scene(tmp_path / "set"))])
-    rootsift = handcrafted.rootsift()
+    rootsift = sift.rootsift()
     a, b = (rootsift.describe(patches[k::4]) for k in (0, 1))
     nearest = rootsift.distance.cross(a, b).argmin(axis=1)
     assert 0.4 < np.mean(nearest == np.arange(len(a))) < 1  # real, so neither easy nor hopeless

@@ -1,25 +1,18 @@
-"""SIFT, RootSIFT and BRIEF: OpenCV's conventions, and equality with official descriptor files."""
+"""SIFT and RootSIFT: OpenCV's conventions, and equality with official descriptor files."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
+from described_patches import official, read_strips
+from described_patches import smooth_patches as patches
 
 from harness import Descriptor
-from zoo import handcrafted
+from zoo.handcrafted import sift as handcrafted
 
 
-def patches(n: int, side: int = 65) -> np.ndarray:
-    noise = np.random.default_rng(n).integers(0, 256, (n, side, side), np.uint8)
-    found = np.array([cv2.GaussianBlur(patch, (0, 0), 2) for patch in noise], np.uint8)
-    found = found.reshape(n, side, side)
-    found.flags.writeable = False
-    return found
-
-
-@pytest.fixture(params=["sift", "rootsift", "brief"])
+@pytest.fixture(params=["sift", "rootsift"])
 def descriptor(request: pytest.FixtureRequest) -> Descriptor:
     return getattr(handcrafted, request.param)()
 
@@ -28,8 +21,7 @@ def descriptor(request: pytest.FixtureRequest) -> Descriptor:
 @pytest.mark.parametrize("side", [16, 32, 64, 65, 100])
 def test_every_patch_gets_one_row(descriptor: Descriptor, n: int, side: int) -> None:
     vectors = descriptor.describe(patches(n, side))
-    width = descriptor.dim // 8 if descriptor.name == "brief" else descriptor.dim
-    assert vectors.shape == (n, width) and vectors.dtype == descriptor.distance.dtype
+    assert vectors.shape == (n, 128) and vectors.dtype == descriptor.distance.dtype
 
 
 @pytest.mark.parametrize("side", [32, 65])
@@ -82,38 +74,9 @@ def test_a_zero_sift_vector_stays_zero() -> None:
     assert not handcrafted.rootsift().describe(flat).any()
 
 
-def test_brief_is_that_of_the_centre_pixel_of_a_smoothed_patch() -> None:
-    patch = patches(1)[0]
-    extractor = cv2.xfeatures2d.BriefDescriptorExtractor_create(32)
-    smooth = cv2.GaussianBlur(patch, (0, 0), 1)
-    _, expected = extractor.compute(smooth, [cv2.KeyPoint(32, 32, 12)])
-    assert np.array_equal(handcrafted.brief().describe(patch[None]), expected)
-
-
-def test_brief_of_a_patch_is_the_same_between_black_and_between_white_patches() -> None:
-    patch = patches(1)
-    black, white = np.zeros_like(patch), np.full_like(patch, 255)
-    brief = handcrafted.brief()
-    expected = brief.describe(patch)[0]
-    assert np.array_equal(brief.describe(np.concatenate([black, patch, black]))[1], expected)
-    assert np.array_equal(brief.describe(np.concatenate([white, patch, white]))[1], expected)
-
-
 @pytest.fixture(scope="module")
 def strips(shared: Path) -> list[tuple[str, np.ndarray]]:
     return [*read_strips(shared / "hpatches" / "mini" / "patches")]
-
-
-def read_strips(folder: Path) -> Iterator[tuple[str, np.ndarray]]:
-    for file in sorted(folder.glob("*/*.png")):
-        strip = cv2.imread(str(file), cv2.IMREAD_GRAYSCALE)
-        assert strip is not None
-        yield f"{file.parent.name}/{file.stem}", strip.reshape(-1, 65, 65)
-
-
-def official(shared: Path, method: str, strip: str) -> np.ndarray:
-    file = shared / "hpatches" / "mini" / "descriptors" / method / f"{strip}.csv"
-    return np.loadtxt(file, delimiter=",", dtype=np.float32)
 
 
 @pytest.mark.data
@@ -126,11 +89,3 @@ def test_sift_is_the_official_one(shared: Path, strips: list[tuple[str, np.ndarr
     assert len(difference) == 8000
     assert abs(difference).max() <= 1
     assert np.count_nonzero(difference) <= 80
-
-
-@pytest.mark.data
-def test_brief_is_the_official_one(shared: Path, strips: list[tuple[str, np.ndarray]]) -> None:
-    brief = handcrafted.brief()
-    for strip, found in strips:
-        bits = np.unpackbits(brief.describe(found), axis=1)
-        assert np.array_equal(bits, official(shared, "brief", strip)), strip

@@ -6,9 +6,9 @@ import torch
 from harness import plugins
 from harness.contracts import check_descriptor
 from harness.data import weights
-from zoo import hardtfeat
-from zoo.hardtfeat import UNUSED, HardTFeat, describe
-from zoo.published import HARDTFEAT
+from zoo.published import hardtfeat
+from zoo.published.hardtfeat import UNUSED, HardTFeat, describe
+from zoo.published.rows import HARDTFEAT
 
 
 def test_vectors_have_unit_length():

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from harness import Descriptor
-from zoo import baselines, tfeat
-from zoo.tfeat import TFeat
+from zoo import baselines
+from zoo.published import tfeat
+from zoo.published.tfeat import TFeat
 
 
 def patches(n: int, side: int = 65) -> np.ndarray:

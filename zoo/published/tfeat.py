@@ -8,45 +8,24 @@ values enter as 0 .. 255 and the network's first layer standardises each patch; 
 tanh output, not unit length.
 """
 
-import numpy as np
 import torch
-from jaxtyping import Float, Float32, UInt8
+from jaxtyping import Float, UInt8
 from torch import nn
-from torch.backends import cudnn
 
 from harness import registry
 from harness.data import weights
 from harness.data.weights import Weights
 from harness.distances import L2
-from harness.types import Descriptor, Patches
+from harness.types import Conventions, Descriptor
+from zoo.published.describing import describe, resize
 
 SIDE = 32
-TOGETHER = 64  # patches in one pass; more take as long for each
-
-
-def resize(patches: UInt8[torch.Tensor, "n height width"]) -> Float[torch.Tensor, "n 32 32"]:
-    """Patches at 32x32, bit for bit as cv2.resize: 11-bit weights, its rounding in each pass.
-
-    At 32 pixels all numbers are whole and below 2^24, or products with a power of 2: float32 holds
-    them exactly, in every runtime.
-    """
-    (up, low), (left, right) = _ends(patches, 1), _ends(patches, 2)
-    x = (patches.float() @ (left + right).T / 16).floor()  # (n, height, 32)
-    x = (up @ x / 65536).floor() + (low @ x / 65536).floor()  # (n, 32, 32)
-    return ((x + 2) / 4).floor()
-
-
-def _ends(patches: UInt8[torch.Tensor, "n h w"], axis: int) -> list[Float[torch.Tensor, "32 _"]]:
-    """Weights of the source pixels before and behind each target pixel, along an axis."""
-    source, device = patches.shape[axis], patches.device
-    at = (torch.arange(SIDE, device=device) + 0.5) * (source / SIDE) - 0.5
-    before = at.floor()
-    behind = at - before
-    pixel = torch.arange(source, device=device)
-    return [
-        (pixel == place.clamp(0, source - 1)[:, None]) * (2048 * share)[:, None]
-        for place, share in ((before, 1 - behind), (before + 1, behind))
-    ]
+CONVENTIONS = Conventions(
+    keypoint="the whole patch",
+    side=SIDE,
+    normalisation="each patch to mean 0 and deviation 1; the vector is tanh's output, not unit",
+    source="Balntas et al., BMVC 2016; vbalnt/tfeat@9434ffa",
+)
 
 
 class TFeat(nn.Module):
@@ -74,19 +53,6 @@ class TFeat(nn.Module):
         return x
 
 
-def describe(network: nn.Module, patches: Patches, device: str) -> Float32[np.ndarray, "n 128"]:
-    """Vectors of 8-bit patches of any size, from a network that lies on the device."""
-    rows = np.empty((len(patches), 128), np.float32)
-    for i in range(0, len(patches), TOGETHER):
-        part = rows[i : i + TOGETHER]
-        # Always as many patches: for another number, PyTorch would round sums in another order.
-        batch = np.zeros((TOGETHER, *patches.shape[1:]), np.uint8)
-        batch[: len(part)] = patches[i : i + TOGETHER]
-        with torch.inference_mode(), cudnn.flags(enabled=True, allow_tf32=False):
-            part[:] = network(torch.from_numpy(batch).to(device))[: len(part)].cpu().numpy()
-    return rows
-
-
 def _network(row: Weights) -> TFeat:
     network = TFeat()
     network.load_state_dict(weights.load(row), strict=True)
@@ -107,6 +73,7 @@ def _published(scene: str, device: str) -> Descriptor:
         licence=row.licence,
         weights=row.sha256,
         libraries=("numpy", "torch"),
+        conventions=CONVENTIONS,
         provider=f"torch-{torch.device(device).type}",
         network=lambda: _network(row),
     )

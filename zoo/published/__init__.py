@@ -1,0 +1,1 @@
+"""Networks of other authors, with their published weights."""
