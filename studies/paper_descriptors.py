@@ -163,8 +163,8 @@ def page(records: Sequence[results.Record], listed: Mapping[str, ListedModel]) -
     boards = {data: board(records, *where) for data, where in WHOLE.items()}
     yield "# The descriptors of the four papers\n"
     yield "Each descriptor in the tables and figures of L2-Net, mixed-context, DOAP and AdaSample:"
-    yield "measured here, or why not. Matching mAP in percent. Models without a family (`doap`) were"
-    yield "trained by this project on its own data, so their rows are no reproduction of the papers'"
+    yield "measured here, or why not. Matching mAP in percent. Models without a family (`doap`)"
+    yield "were trained by this project on its own data, so their rows do not reproduce the papers'"
     yield "numbers. `python -m studies.paper_descriptors --results results` makes this page.\n"
     columns = ["descriptor", "in", "model", *WHOLE]
     yield from markdown_table.lines(columns, _rows(boards, listed), align="lllr")
