@@ -11,7 +11,8 @@ from harness.types import Quantity
 TITLE = "Published, on the same data"
 LEGEND = (
     "Numbers that papers print, as printed; they are not measured here and not ranked. In brackets:"
-    " the score of the model named under “here”, less the published number."
+    " the score of the model named under “here”, which may have learned from other data, less the"
+    " published number."
 )
 MISSING = "—"
 
