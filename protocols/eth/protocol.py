@@ -23,10 +23,11 @@ from protocols.colmap.mapping import quiet
 from protocols.eth import files as official
 from protocols.eth.keypoints import table_of
 from protocols.eth.matching import RATIO, axes, match, numbers_of
-from protocols.eth.pairs import Pairs, pairs
+from protocols.eth.pairs import ImagePairs, pairs
 from protocols.eth.sample import sample
-from protocols.eth.scenes import TOTAL, Opened, Scene, open_scenes
+from protocols.eth.scenes import TOTAL, ImageScene, ImageScenes, open_scenes
 from protocols.eth.structure import Matched, reconstruct
+from protocols.headlines import HEADLINES
 from protocols.imaging.affine import AffineFrames, affine_patches
 from protocols.imaging.grey import read_grey
 from protocols.naming import unusual
@@ -133,7 +134,7 @@ def eth(
         VERSION,
         _dataset(opened, listed, cut),
         lambda described: _score(opened.scenes, listed, described, ratio, repeats, files),
-        headline="total/observations",
+        headline=HEADLINES["eth"],
         quantities=QUANTITIES,
         libraries=("pycolmap",),
         options=unusual(USUAL, ratio=float(ratio), repeats=repeats, **vars(cut)),
@@ -164,7 +165,7 @@ class _Cut:
         )
 
 
-def _dataset(opened: Opened, listed: Sequence[Pairs], cut: _Cut) -> Dataset:
+def _dataset(opened: ImageScenes, listed: Sequence[ImagePairs], cut: _Cut) -> Dataset:
     """The data set of all scenes; one block per image, so that one image is in memory at a time."""
     blocks, points, truth = [], [], hashlib.sha256()
     start = 0
@@ -196,8 +197,8 @@ def _block(name: str, image: Path, sha256: str, frames: AffineFrames, cut: _Cut)
 
 
 def _score(
-    scenes: Sequence[Scene],
-    listed: Sequence[Pairs],
+    scenes: Sequence[ImageScene],
+    listed: Sequence[ImagePairs],
     described: Descriptions,
     ratio: float,
     repeats: int,
@@ -225,7 +226,7 @@ def _score(
 
 
 def _warnings(
-    scenes: Sequence[Scene], of_scenes: Mapping[str, Sequence[Mapping[str, float]]]
+    scenes: Sequence[ImageScene], of_scenes: Mapping[str, Sequence[Mapping[str, float]]]
 ) -> Iterator[str]:
     few = [f"{scene.name} ({len(scene)})" for scene in scenes if len(scene) < FEW]
     if few and len(next(iter(of_scenes.values()))) == 1:
@@ -243,14 +244,14 @@ def _warnings(
             )
 
 
-def _by_image(scenes: Sequence[Scene], described: Descriptions) -> list[list[Vectors]]:
+def _by_image(scenes: Sequence[ImageScene], described: Descriptions) -> list[list[Vectors]]:
     sizes = [len(frames) for scene in scenes for frames in scene.frames]
     parts = iter(np.split(described.vectors, np.cumsum(sizes)[:-1]))
     return [[next(parts) for _ in scene.frames] for scene in scenes]
 
 
 def _matched(
-    vectors: Sequence[Vectors], wanted: Pairs, distance: Distance, ratio: float
+    vectors: Sequence[Vectors], wanted: ImagePairs, distance: Distance, ratio: float
 ) -> Matched:
     by = axes(vectors, distance)
     matches = parallel.each(lambda p: match(vectors[p[0]], vectors[p[1]], by, ratio), wanted)
@@ -278,7 +279,7 @@ def _summed_up(
     return values, intervals
 
 
-def _breakdown(scene: Scene, matched: Matched) -> dict[str, float]:
+def _breakdown(scene: ImageScene, matched: Matched) -> dict[str, float]:
     counts = [len(matches) for matches in matched.values()]
     return {
         "images": float(len(scene)),
@@ -291,7 +292,7 @@ def _breakdown(scene: Scene, matched: Matched) -> dict[str, float]:
 
 def _write(
     folder: Path,
-    scenes: Sequence[Scene],
+    scenes: Sequence[ImageScene],
     vectors: Sequence[Sequence[Vectors]],
     matched: Sequence[Matched],
     distance: Distance,

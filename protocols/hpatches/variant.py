@@ -8,6 +8,7 @@ from typing import Literal, TypeVar, get_args
 from harness import Dataset, Descriptions, Protocol, Scores
 from harness.distances import L2
 from harness.errors import InputError
+from protocols.headlines import HEADLINES
 from protocols.hpatches.reader import HPatches, open_set
 from protocols.hpatches.sample import sample
 from protocols.hpatches.whitening import whiten
@@ -63,7 +64,7 @@ def protocol(
         VERSION,
         dataset,
         judged,
-        headline=f"{name}/map",
+        headline=HEADLINES[f"hpatches/{name}"],
         distances=frozenset({L2.name}) if pcapl else None,
         options=unusual({"whitening": "none", "ties": "mean"}, whitening=whitening, ties=ties),
     )

@@ -17,6 +17,7 @@ from harness.metrics import (
 )
 from harness.statistics import interval_of_mean
 from harness.types import Vectors
+from protocols.headlines import HEADLINES
 from protocols.naming import plain, unusual
 from protocols.oxford import matching
 from protocols.oxford.ellipses import exact_overlap
@@ -86,7 +87,7 @@ def oxford(
         VERSION if opened.published else OF_OTHERS,
         opened.dataset,
         score,
-        headline="map",
+        headline=HEADLINES["oxford"],
         quantities=QUANTITIES,
         options=unusual(
             USUAL,

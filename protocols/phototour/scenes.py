@@ -17,7 +17,7 @@ from harness.registry import unknown
 from harness.statistics import Interval, interval_over_parts
 from protocols.naming import after_folder, granted, remarked, unless_wrong
 from protocols.official import official
-from protocols.phototour.reader import Numbers, Scene, blocks, read_scene
+from protocols.phototour.reader import Numbers, PatchScene, blocks, read_scene
 from protocols.phototour.sample import sample
 
 SIZES: dict[str, dict[str, int]] = official("phototour")
@@ -48,15 +48,15 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class PatchScenes:
     """Scenes of one folder, in the order of their names."""
 
     name: str  # of the data set
-    scenes: tuple[Scene, ...]
+    scenes: tuple[PatchScene, ...]
     unchecked: tuple[str, ...]  # as of the data set
 
 
-def open_scenes(data: Path | None, split: str | None) -> Opened:
+def open_scenes(data: Path | None, split: str | None) -> PatchScenes:
     """The checked scenes of a folder; the folder may also be a scene itself.
 
     Args:
@@ -88,11 +88,11 @@ def open_scenes(data: Path | None, split: str | None) -> Opened:
     scenes = tuple(read_scene(folder_of[name], name) for name in chosen)
     name = _name(root, scenes)
     unchecked = [UNCHECKED if scene.name in SIZES else UNCHECKED_HARRIS for scene in scenes]
-    return Opened(name, scenes, tuple(dict.fromkeys(unchecked)) if name == "phototour" else ())
+    return PatchScenes(name, scenes, tuple(dict.fromkeys(unchecked)) if name == "phototour" else ())
 
 
 def join(
-    opened: Opened,
+    opened: PatchScenes,
     rows: Sequence[Numbers],
     images: Sequence[Numbers],
     truth: Sequence[str],
@@ -137,7 +137,7 @@ def join(
     )
 
 
-def cells(opened: Opened) -> dict[str, frozenset[str]]:
+def cells(opened: PatchScenes) -> dict[str, frozenset[str]]:
     """The data that each scene's patches come from.
 
     Both detectors ran on the same photographs: a model trained on liberty has seen liberty_harris.
@@ -223,7 +223,7 @@ def _has_parts(folder: Path) -> bool:
     return (folder / "info.txt").exists() or any(folder.glob("patches*.bmp"))
 
 
-def _name(root: Path, scenes: Sequence[Scene]) -> str:
+def _name(root: Path, scenes: Sequence[PatchScene]) -> str:
     """The data set's name for records; it is "phototour" only if all known facts hold."""
     if recorded := _recorded(root):
         return recorded
@@ -233,7 +233,7 @@ def _name(root: Path, scenes: Sequence[Scene]) -> str:
     return unless_wrong("phototour", faults, root, "phototour-sample")
 
 
-def _faults(scene: Scene) -> Iterator[str]:
+def _faults(scene: PatchScene) -> Iterator[str]:
     """Yields the known differences of a scene with an official name from the official scene.
 
     Files that no protocol reads may be missing.

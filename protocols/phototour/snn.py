@@ -13,6 +13,7 @@ from harness.errors import InputError
 from harness.metrics import average_precision, rank_uncertain
 from harness.statistics import Interval, interval_of_mean
 from harness.types import Rows, Vectors
+from protocols.headlines import HEADLINES
 from protocols.phototour.reader import Numbers, read_reference_images, sha256
 from protocols.phototour.scenes import cells, join, open_scenes, scores
 
@@ -72,7 +73,7 @@ def snn(*, data: Path | None = None, split: str | None = None) -> Protocol:
         VERSION,
         dataset,
         lambda described: _score(of_scene, described),
-        headline=f"mean/{METRIC}",
+        headline=HEADLINES["phototour/snn"],
         cells=cells(opened),
     )
 

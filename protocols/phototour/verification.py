@@ -21,6 +21,7 @@ from harness.metrics import (
 )
 from harness.statistics import Interval
 from harness.types import Rows
+from protocols.headlines import HEADLINES
 from protocols.naming import unusual
 from protocols.phototour.fpr95 import fpr_at_95_hardnet, fpr_at_95_tian
 from protocols.phototour.fpr95_interval import interval_of_fpr95
@@ -100,7 +101,7 @@ def phototour(
         VERSION,
         dataset,
         lambda described: _score(tasks, described, fpr95),
-        headline="mean/fpr95",
+        headline=HEADLINES["phototour"],
         cells=cells(opened),
         options=unusual({"fpr95": "tie-aware"}, fpr95=fpr95),
     )

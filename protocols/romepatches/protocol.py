@@ -26,6 +26,7 @@ from harness.metrics import (
     trapezoid_average_precision,
 )
 from harness.statistics import interval_of_mean
+from protocols.headlines import HEADLINES
 from protocols.naming import unusual
 from protocols.romepatches.reader import Half, RomePatches, open_set
 
@@ -59,7 +60,7 @@ def romepatches(
         VERSION,
         opened.dataset,
         score,
-        headline="test/map",
+        headline=HEADLINES["romepatches"],
         options=unusual({"ap": "trapezoid"}, ap=ap),
     )
 
