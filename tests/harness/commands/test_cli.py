@@ -231,7 +231,7 @@ def test_after_a_signal_what_was_described_is_not_described_again(small, tmp_pat
         first.send_signal(sign)
         _, said = first.communicate()
     assert first.returncode == status
-    assert b"harness: stopped; run it again: it goes on from what is kept" in said
+    assert b"harness: stopped; run the command again to continue" in said
     assert b"Traceback" not in said
     assert not [*tmp_path.rglob("*.unfinished"), *tmp_path.rglob("*.lock")]
 
@@ -377,7 +377,7 @@ def test_vectors_are_written_of_one_model_at_a_time(run, small, tmp_path, model)
 def test_a_list_with_blanks_is_told_how_to_be_written(run, arguments, written):
     status, out, err = run(*arguments)
     assert (status, out) == (2, "")
-    assert f"write a list without blanks, as in {written}\n" in err
+    assert f"write a list without spaces, as in {written}\n" in err
 
 
 @pytest.mark.parametrize(
