@@ -67,9 +67,9 @@ class ProtocolFacts(_Part):
     version: int = Field(ge=1)
     headline: str = _Name
     # Distributions whose version can change a score; the environment has the versions.
-    libraries: list[str] = Field(default=[], exclude_if=lambda found: not found)
+    libraries: list[str] = Field(default=[], exclude_if=lambda value: not value)
     # The scores that are not fractions, by the last part of their names.
-    quantities: dict[str, Quantity] = Field(default={}, exclude_if=lambda found: not found)
+    quantities: dict[str, Quantity] = Field(default={}, exclude_if=lambda value: not value)
 
     @property
     def options_text(self) -> str:
@@ -98,11 +98,11 @@ class DataFacts(_Part):
     seen_in_training: bool
     # Names of training data that no protocol knew when this was measured: such data may include
     # these patches.
-    unknown_in_training: list[str] = Field(default=[], exclude_if=lambda found: not found)
+    unknown_in_training: list[str] = Field(default=[], exclude_if=lambda value: not value)
     cells: list[str] = []  # parts of the data that are scored separately
     refused: list[str] = []  # cells that the model was trained on: it has no score there
     # Sentences about facts of the published data that could not be checked.
-    unchecked: list[str] = Field(default=[], exclude_if=lambda found: not found)
+    unchecked: list[str] = Field(default=[], exclude_if=lambda value: not value)
 
     @model_validator(mode="after")
     def _refused_are_cells(self) -> "DataFacts":
@@ -136,7 +136,7 @@ class Record(_Part):
     intervals: dict[str, tuple[float, float]]
     scenes: dict[str, dict[str, float]]
     # Sentences that tables show below the scores.
-    warnings: list[str] = Field(default=[], exclude_if=lambda found: not found)
+    warnings: list[str] = Field(default=[], exclude_if=lambda value: not value)
 
     @model_validator(mode="after")
     def _is_possible(self) -> "Record":
