@@ -24,7 +24,7 @@ def add(
 def fetch(
     names: Annotated[list[str], typer.Argument(help="Names from `weights list`.")],
 ) -> None:
-    """Download published weights from their mirrors, and check their sha256."""
+    """Download published weights from their mirrors, and check their hash."""
     from harness.data import download, published_weights
 
     known = published_weights.known()
