@@ -46,7 +46,9 @@ def test_another_name_is_refused_and_the_forms_are_named(tmp_path, name):
 )
 def test_a_file_without_a_name_is_refused(tmp_path, body):
     file = written(tmp_path, body)
-    with pytest.raises(ValueError, match=r"does not name its data set .*move the file away") as refusal:
+    with pytest.raises(
+        ValueError, match=r"does not name its data set .*move the file away"
+    ) as refusal:
         granted(file, *FORMS)
     assert str(refusal.value).startswith(str(file))
 
