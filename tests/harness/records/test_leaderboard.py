@@ -176,7 +176,7 @@ def test_data_and_version_of_other_options_need_not_agree():
 
 
 def test_a_model_is_one_whatever_the_options():
-    with pytest.raises(ValueError, match=r"\(ties=official\) and a by toy.*model weights"):
+    with pytest.raises(ValueError, match=r"\(ties=official\) and a on toy.*model weights"):
         leaderboard.boards(
             [*measured("a"), *measured("a", weights="0" * 64, options={"ties": "official"})]
         )

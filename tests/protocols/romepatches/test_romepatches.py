@@ -169,7 +169,7 @@ def test_other_labels_are_another_truth(folder, tmp_path):
 def test_only_a_set_of_the_published_size_bears_its_name(folder, caplog):
     small = open_set(written(folder)).dataset
     assert (small.name, small.unchecked) == ("romepatches-rome", ())
-    assert "test has 7 queries of 4 matches each" in caplog.text
+    assert "test has 7 queries with 4 matches each" in caplog.text
     for half in ("train", "test"):
         points = np.arange(1000)
         write(folder, half, np.zeros((10000, 51, 51), np.uint8), points, np.repeat(points, 9))
