@@ -71,9 +71,9 @@ def made_tasks(
     t1 = rng.integers(0, 5, n, dtype=np.int32)
     t2 = (t1 + rng.integers(1, 5, n, dtype=np.int32)) % 5
     verify = tasks.sorted_by_sequence(
-        tasks.Pairs(s1, t1, idx1, s1, t2, idx1),
-        tasks.Pairs(s1, t1, idx1, s1, t2, (idx1 + 1 + other) % length[s1]),
-        tasks.Pairs(s1, t1, idx1, s2, t2, inter),
+        tasks.PatchPairs(s1, t1, idx1, s1, t2, idx1),
+        tasks.PatchPairs(s1, t1, idx1, s1, t2, (idx1 + 1 + other) % length[s1]),
+        tasks.PatchPairs(s1, t1, idx1, s2, t2, inter),
     )
     everything = np.concatenate(
         [np.stack([np.full(k, s), np.arange(k)], 1) for s, k in enumerate(length)]

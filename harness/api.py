@@ -1,4 +1,4 @@
-"""What `import harness` offers beside the types: evaluate, read records, rank them, export."""
+"""The functions of `import harness`: evaluate models, read records, rank them, export to ONNX."""
 
 import logging
 import platform
@@ -57,23 +57,25 @@ def evaluate(
     results: str | Path | None = None,
     **options: Any,
 ) -> list[Record]:
-    """Score models on a protocol: a record for each model and protocol.
+    """Score models on a protocol; returns a record for each model and protocol.
 
     Args:
-        models: one or several of what `load_model` takes; a family stands for its models.
+        models: one or several models, in any form that `load_model` takes; the name of a family
+            stands for all its models.
         protocol: a name, a family of protocols, or protocols that were loaded before.
         data: folder of the data set, as for `load_protocol`.
         split: a split of the data set, as for `load_protocol`.
         device: for models that are loaded here, as for `load_model`.
-        batch_size: patches described at a time; 512 where None.
-        cache: keep vectors in the cache of the harness, and take from it those that it has.
-        progress: show a progress bar on stderr; where that is no terminal, a line now and then.
+        batch_size: patches described at a time; None: 512.
+        cache: keep vectors in the cache of the harness, and reuse the vectors that it has.
+        progress: show a progress bar on stderr or, if stderr is not a terminal, a line from time to
+            time.
         results: folder in which each record is kept as soon as it is measured.
-        options: further options of the protocol: ties="official".
+        options: further options of the protocol, for example ties="official".
 
     Raises:
-        UnknownNameError: if a name is not known; says the nearest.
-        TrainedOnAll: if the models were trained on all that the protocol tests.
+        UnknownNameError: if a name is not known; gives the nearest known name.
+        TrainedOnAll: if every model was trained on all data that the protocol tests.
         NotKeptError: if a record can't be written to `results`; the error holds all records.
         HarnessError: if a model, the data or an option can't be used; says why.
     """
@@ -85,14 +87,14 @@ def evaluate(
     if not loaded:
         raise InputError("no model to evaluate: give one or several")
     protocols = _protocols(protocol, loading.of_data(options, data, split), silent=not progress)
-    called = protocol if isinstance(protocol, str) else ", ".join(one.name for one in protocols)
+    title = protocol if isinstance(protocol, str) else ", ".join(p.name for p in protocols)
     keeper = _Keeper(None if results is None else Path(results))
-    for model, one in product(loaded, protocols):
-        keeper.must_be_free(model, one)
+    for model, task in product(loaded, protocols):
+        keeper.must_be_free(model, task)
     kept = caches.kept("vectors") if cache else None
     for model in loaded:
         try:
-            _evaluate(model, protocols, called, keeper, batch_size or BATCH, kept, progress)
+            _evaluate(model, protocols, title, keeper, batch_size or BATCH, kept, progress)
         except TrainedOnAll as error:
             if model is loaded[-1] and not keeper.records:
                 raise
@@ -102,27 +104,28 @@ def evaluate(
 
 
 def read_records(folder: str | Path) -> list[Record]:
-    """Every record below a folder of results, in the order of their paths.
+    """All records below a folder of results, in the order of their paths.
 
     Raises:
-        InputError: if a JSON file there is no record; names the file and the field.
+        InputError: if a JSON file there is not a valid record; names the file and the field.
     """
     return results.load(Path(folder))
 
 
 def leaderboard(records: Iterable[Record]) -> "pd.DataFrame":
-    """A table with a row for each model, of one or several protocols and data sets.
+    """A table with a row for each model, for one or several protocols and data sets.
 
-    Columns: `protocol` (a family, as "hpatches"), `data`, `split`, `model`, `options` (of the
-    protocol, as "ties=official"; empty for the default), `dim`, `distance`,
-    `trained_on_tested_data` ("yes", "no" or "unknown"), `weights` (sha256, or None), `revision`;
-    then one for each score, and for each that has a 95 % interval also "SCORE low" and
-    "SCORE high". Scores are fractions, or quantities that the protocol counts, at full precision,
-    never percent; NaN was not measured. Rows stand as in the committed tables: by protocol, data
-    and split, the best model first. Records of incomplete data are left out.
+    The first columns are `protocol` (a family, for example "hpatches"), `data`, `split`, `model`,
+    `options` (of the protocol, for example "ties=official"; empty for the default), `dim`,
+    `distance`, `trained_on_tested_data` ("yes", "no" or "unknown"), `weights` (sha256, or None) and
+    `revision`. Then there is a column for each score and, for each score with a 95 % interval,
+    "SCORE low" and "SCORE high". Scores are fractions, or quantities that the protocol counts, at
+    full precision and never in percent; NaN means not measured. Rows have the order of the
+    committed tables: by protocol, data and split, the best model first. Records of incomplete data
+    are left out.
 
     Raises:
-        InputError: if records of one table can't be compared; says which, and why.
+        InputError: if records of one table can't be compared; names them, and says why.
     """
     import pandas as pd
 
@@ -167,22 +170,24 @@ def export_onnx(
     precision: str = "fp32",
     calibration: Dataset | Patches | None = None,
 ) -> "Exported":
-    """Write a model as one ONNX file, which appears only if it gives the model's vectors.
+    """Write a model as one ONNX file; the file appears only if it gives the model's vectors.
 
-    The graph takes uint8 patches of any size and gives vectors; resizing and normalisation are in
-    it. Returns the file, its size, and its largest distance from the network's vectors.
+    The graph takes uint8 patches of any size and gives vectors; it includes resizing and
+    normalisation. Returns the file, its size, and the largest distance between its vectors and
+    the network's.
 
     Args:
-        model: what `load_model` takes; it must have a network (`Descriptor.network`).
-        file: where to write.
+        model: a model in any form that `load_model` takes; it must have a network
+            (`Descriptor.network`).
+        file: path of the new file.
         precision: of convolutions and linear layers: "fp32", "fp16" or "int8".
-        calibration: for int8, whose scales are taken from them: patches like those to be described,
-            or a data set, of which patches from all over are taken.
+        calibration: only for int8: patches that its scales are computed from; they should be like
+            those to be described. From a data set, patches of all its parts are used.
 
     Raises:
         ImportFailedError: if PyTorch or ONNX is not installed; says how to install it.
         InputError: if there is no network, if it can't be exported, or if the graph does not give
-            its vectors; says where.
+            the network's vectors; says for which patches.
     """
     loaded = loading.load_model(model, device="cpu")
     if not isinstance(loaded, Descriptor):
@@ -197,19 +202,19 @@ def export_onnx(
 
 @dataclass
 class _Keeper:
-    """The records of one call, and the folder where each is kept."""
+    """The records of one call of `evaluate`, and the folder where they are kept."""
 
     folder: Path | None
     records: list[Record] = field(default_factory=list)
     lost: dict[Path, OSError] = field(default_factory=dict)
 
     def must_be_free(self, model: Model, protocol: Protocol) -> None:
-        """Refuse, before any work, an evaluation whose record would take another's place."""
+        """Refuse, before any work, an evaluation whose record would overwrite another."""
         if self.folder:
             results.must_be_free(self.folder, model, protocol)
 
     def keep(self, record: Record, facts: dict[str, object]) -> None:
-        """Take a record, and write it with the facts of its run; a failure is told at the end."""
+        """Add a record and write it with the facts of its run; failures are reported at the end."""
         self.records.append(record)
         if self.folder is None:
             return
@@ -219,7 +224,7 @@ class _Keeper:
             self.lost[results.place(self.folder, record)] = error
 
     def must_have_kept_all(self) -> None:
-        """Raise an error that holds all records where some could not be written."""
+        """Raise an error that holds all records if some could not be written."""
         if self.lost:
             file, why = next(iter(self.lost.items()))
             raise NotKeptError(
@@ -232,7 +237,7 @@ class _Keeper:
 
 @dataclass
 class _Stopwatch:
-    """Speed of a model. Its first call, which loads and compiles, does not count."""
+    """Measures the speed of a model. Its first call loads and compiles, so it does not count."""
 
     model: Descriptor
     calls: int = 0
@@ -240,7 +245,7 @@ class _Stopwatch:
     seconds: float = 0.0
 
     def describe(self, patches: Patches) -> Vectors:
-        """Describe as the model does."""
+        """The model's vectors of patches; the call is timed."""
         begun = time.perf_counter()
         vectors = self.model.describe(patches)
         if self.calls:
@@ -251,14 +256,14 @@ class _Stopwatch:
 
     @property
     def speed(self) -> dict[str, object]:
-        """Patches a second, if any were described: vectors from the cache say nothing."""
+        """Patches per second; empty if none were described, for example with a full cache."""
         return {"patches_per_second": round(self.patches / self.seconds)} if self.patches else {}
 
 
 def _evaluate(
     model: Model,
     protocols: Sequence[Protocol],
-    called: str,
+    title: str,
     keeper: _Keeper,
     batch_size: int,
     cache: caches.Cache | None,
@@ -269,7 +274,7 @@ def _evaluate(
     watch = _Stopwatch(model) if isinstance(model, Descriptor) else None
     timed = replace(watch.model, describe=watch.describe) if watch else model
     with progress.describing(
-        model.name, len(protocols[0].dataset), called, silent=not shown
+        model.name, len(protocols[0].dataset), title, silent=not shown
     ) as advance:
         for record in evaluated(
             timed,
@@ -304,5 +309,5 @@ def _protocols(
         )
     protocols = [protocol] if isinstance(protocol, Protocol) else protocol
     if not protocols:
-        raise InputError("no protocol to evaluate by: give one or several")
+        raise InputError("no protocol to evaluate on: give one or several")
     return protocols

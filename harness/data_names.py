@@ -1,4 +1,4 @@
-"""Names of data: what models are trained on and what protocols test.
+"""Names of the data that models are trained on and that protocols test.
 
 A model has seen test data if their names match. So all spellings of a name must give the same name:
 "liberty", "UBC/Liberty" and "phototour/liberty" are one scene. A package declares the names of its
@@ -68,7 +68,7 @@ class DataNames:
         return name if family and not self._is_alike(family, called) else None
 
     def declared(self, name: str) -> str:
-        """The name for data that a reader found: the canonical one, or "other/NAME"."""
+        """The name for data that a reader found: the canonical name, or "other/NAME"."""
         return self.canonical(name) or OTHER + name
 
     def meet(self, trained_on: Iterable[str], sources: Iterable[str]) -> bool:
@@ -81,7 +81,7 @@ class DataNames:
         )
 
     def unknown(self, trained_on: Iterable[str], sources: Iterable[str]) -> list[str]:
-        """Names of training data that no protocol knows and the test data don't have either."""
+        """Names of training data that no protocol knows and that are not names of test data."""
         tested = [*sources]
         firsts = {key.partition("/")[0] for name in tested for key in self._compared(name)}
         families = firsts - self.families.keys()
@@ -128,7 +128,7 @@ class DataNames:
         )
 
     def _own_set(self, name: str) -> tuple[str, str]:
-        """Family and NAME of a user's set, which readers name "family-NAME"; else empty strings."""
+        """Family and NAME of a user's set "family-NAME"; empty strings for any other name."""
         whole, slash, _ = name.partition("/")
         for family in self.families if slash else ():
             if whole.casefold().startswith(f"{family}-"):
@@ -136,7 +136,7 @@ class DataNames:
         return "", ""
 
     def _compared(self, name: str) -> set[str]:
-        """The names to compare: its own, and that of the published part it may be a copy of."""
+        """The name itself and, if the data may be a copy of a published part, the part's name."""
         names = {(self.canonical(name) or name).casefold().removeprefix(OTHER)}
         family, _ = self._own_set(name)
         if family and (copied := self.written.get(_letters(family + name.partition("/")[2]))):

@@ -1,4 +1,4 @@
-"""The one pass: patches, then vectors, then scores."""
+"""The evaluation of a model: patches become vectors, and vectors become scores."""
 
 import hashlib
 import logging
@@ -28,7 +28,7 @@ from harness.types import (
 )
 from harness.vector_folder import Model, VectorFolder
 
-Progress = Callable[[int], None]  # told how many patches more are done
+Progress = Callable[[int], None]  # called with the number of patches done since the last call
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 BATCH = 512
 SIDES = (65, 64, 32)  # pixels: HPatches, PhotoTour, most networks
-UNIT = 1e-3  # by how much a unit vector's length may be off
+UNIT = 1e-3  # largest error in the length of a unit vector
 
 
 def evaluate(
@@ -47,10 +47,10 @@ def evaluate(
     batch_size: int = BATCH,
     progress: Progress = lambda done: None,
 ) -> Iterator[Record]:
-    """Score one model on protocols, a record each; data that several share are described once.
+    """Yields the record of one model on each protocol; shared data are described only once.
 
-    With a cache it resumes: blocks described before an interruption are not described again. Cells
-    that the model was trained on are not described either, and have no score.
+    With a cache, an interrupted evaluation resumes: its blocks are not described again. Cells that
+    the model was trained on are not described, and get no score.
 
     Raises:
         TrainedOnAll: if the model was trained on every cell that a protocol tests.
@@ -97,10 +97,10 @@ def evaluate(
 
 
 def _only(cells: Set[str], scores: Scores) -> Scores:
-    """The scores of some cells; those that sum up all of them are left out, too."""
+    """The scores of some cells; scores that sum up all cells are left out, too."""
 
-    def of_cells(found: Mapping[str, T]) -> dict[str, T]:
-        return {name: one for name, one in found.items() if name.partition("/")[0] in cells}
+    def of_cells(scored: Mapping[str, T]) -> dict[str, T]:
+        return {name: value for name, value in scored.items() if name.partition("/")[0] in cells}
 
     return replace(
         scores,
@@ -120,22 +120,22 @@ def describe(
     probe: str | None = None,
     leave_out: Collection[str] = (),
 ) -> Descriptions:
-    """Every patch of a data set as a vector; patches are held one block at a time.
+    """The vectors of all patches of a data set; one block of patches is in memory at a time.
 
     Args:
-        model: what describes.
-        dataset: what is described.
-        cache: where vectors are kept.
+        model: the model that describes the patches.
+        dataset: the data set with the patches.
+        cache: the cache for vectors; None: no cache.
         batch_size: patches in one call of the model.
-        progress: told of every block.
-        probe: `fingerprint(model)`, where it is known.
-        leave_out: cells whose patches get vectors of zeros.
+        progress: called after each block.
+        probe: `fingerprint(model)`, if it is known.
+        leave_out: cells whose patches are not described; their vectors are zeros.
 
     Raises:
         InputError: if the model gives another number, type or length of rows than it declares, or
             a value that is not finite; names the model and the block. Also if a column of a folder
             of vectors counts the rows of its files.
-        ComputeError: if the model fails; names both.
+        ComputeError: if the model fails; names the model and the block.
     """
     vectors = np.empty((len(dataset), model.width), model.distance.dtype)
     start = 0
@@ -162,7 +162,7 @@ def described_blocks(
     probe: str | None = None,
     leave_out: Collection[str] = (),
 ) -> Iterator[tuple[Block, Vectors]]:
-    """Each block of a data set with its vectors, checked; from the cache where it has them."""
+    """Yields each block of a data set with its checked vectors, from the cache if it has them."""
     of_model = _origin(model, probe) if cache and isinstance(model, Descriptor) else {}
     for block in dataset.blocks:
         if _is_of(block, leave_out):
@@ -187,13 +187,14 @@ def _is_of(block: Block, cells: Collection[str]) -> bool:
 
 
 def fingerprint(model: Model) -> str:
-    """SHA-256 over the vectors of some made-up patches: whatever changes them changes it.
+    """SHA-256 of the model's vectors of some made-up patches; it changes if they change.
 
-    Names, code and weights that a model declares are not all that it may depend on: a plug-in
-    reads files of its own. Empty where a model describes no patches of 65, 64 or 32 pixels.
+    A model may depend on more than the name, code and weights that it declares: for example, a
+    plug-in may read its own files. The result is empty if the model describes no patches of 65, 64
+    or 32 pixels.
 
     Raises:
-        InputError: if a number of the vectors counts the patches of the batch.
+        InputError: if a column of the vectors counts the patches of the batch.
     """
     if isinstance(model, VectorFolder):
         return model.weights
@@ -204,9 +205,9 @@ def fingerprint(model: Model) -> str:
             vectors = _described(model, "made-up patches", patches, len(patches))
         except (ValueError, RuntimeError):
             continue
-        if model.distance is not HAMMING and (found := columns_that_count([vectors])):
+        if model.distance is not HAMMING and (counters := columns_that_count([vectors])):
             raise InputError(
-                f"{model.name} gives vectors of which column {found[0] + 1} counts the patches of a"
+                f"{model.name} gives vectors whose column {counters[0] + 1} counts the patches of a"
                 " batch, as the index of a pandas table does: leave it out"
             )
         return hashlib.sha256(vectors.tobytes()).hexdigest()
@@ -222,7 +223,7 @@ def export_vectors(
     batch_size: int = BATCH,
     progress: Progress = lambda done: None,
 ) -> None:
-    """Write the vectors of a data set in the official HPatches form, a CSV file a block."""
+    """Write the vectors of a data set in the official HPatches format, one CSV file per block."""
     for block, vectors in described_blocks(model, dataset, cache=cache, batch_size=batch_size):
         vector_folder.write(out, block.name, vectors, model.distance, dim=model.dim)
         progress(block.size)
@@ -240,7 +241,7 @@ def _patches(block: Block) -> Patches:
 
 
 def _described(model: Descriptor, name: str, patches: Patches, batch_size: int) -> Vectors:
-    """Vectors of patches, batch by batch, each checked and copied: a model may reuse its memory."""
+    """Vectors of patches; each batch is checked and copied, as a model may reuse its memory."""
     vectors = np.empty((len(patches), model.width), model.distance.dtype)
     for i in range(0, len(patches), batch_size):
         batch = patches[i : i + batch_size]
@@ -263,7 +264,7 @@ def _checked(model: Model, name: str, n: int, vectors: Vectors) -> Vectors:
         came = f"{getattr(vectors, 'dtype', type(vectors).__name__)} {list(np.shape(vectors))}"
         raise InputError(
             f"{model.name} gave {came} for {n} patches of {name}; {dtype} {list(wanted)} was"
-            f" wanted: a row a patch, as {model.distance.name} distance and dim {model.dim} ask"
+            f" wanted: one row per patch, with {model.distance.name} distance and dim {model.dim}"
         )
     if dtype == np.float32 and not np.isfinite(vectors).all():
         bad = int(np.count_nonzero(~np.isfinite(vectors).all(axis=1)))
@@ -274,15 +275,15 @@ def _checked(model: Model, name: str, n: int, vectors: Vectors) -> Vectors:
     fill = -model.dim % 8 if dtype == np.uint8 else 0
     if fill and (vectors[:, -1] & ((1 << fill) - 1)).any():
         raise InputError(
-            f"{model.name} sets bits of {name} beyond its {model.dim}, in the last byte, where they"
-            " would be compared: leave them 0, as np.packbits does"
+            f"{model.name} sets bits beyond its {model.dim} in the last byte of vectors of {name};"
+            " they would be compared, too: leave them 0, as np.packbits does"
         )
     if model.distance is ANGLE and n:
         off = float(np.abs(np.linalg.norm(vectors, axis=1) - 1).max())
         if off > UNIT:
             raise InputError(
-                f"{model.name} gave a vector of {name} whose length is off 1 by {off:.2g}: angles"
-                " are measured between unit vectors; normalise them, or compare by l2"
+                f"{model.name} gave a vector of {name} whose length differs from 1 by {off:.2g}:"
+                " angles are measured between unit vectors; normalise them, or compare by l2"
             )
     return vectors
 

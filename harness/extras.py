@@ -26,21 +26,21 @@ def remedy(package: str) -> str:
 
 
 def missing(error: BaseException) -> str | None:
-    """The package of EXTRAS whose absence caused an error; None where the cause is another."""
+    """The package of EXTRAS whose absence caused an error; None if the cause is different."""
     name = error.name if isinstance(error, ModuleNotFoundError) else None
     package = (name or "").partition(".")[0]
     return package if package in EXTRAS else None
 
 
 @contextmanager
-def needed(what: str) -> Iterator[None]:
-    """Report an import in the block that fails for want of an extra on one line.
+def needed(subject: str) -> Iterator[None]:
+    """Turn the failed import of an extra's package in the block into an error of one line.
 
     Args:
-        what: what needs the package, as the beginning of the message.
+        subject: the thing that needs the package; the message begins with it.
 
     Raises:
-        ExtraMissingError: in place of the ModuleNotFoundError; says how to install the package.
+        ExtraMissingError: instead of the ModuleNotFoundError; says how to install the package.
     """
     try:
         yield
@@ -48,4 +48,4 @@ def needed(what: str) -> Iterator[None]:
         package = missing(error)
         if package is None:
             raise
-        raise ExtraMissingError(f"{what} needs {package}: {remedy(package)}") from error
+        raise ExtraMissingError(f"{subject} needs {package}: {remedy(package)}") from error

@@ -1,4 +1,4 @@
-"""Options of makers: what a user types as KEY=VALUE becomes a value of the option's type.
+"""Options of makers: reads a user's KEY=VALUE as a value of the option's type.
 
 `--set KEY=VALUE` has one grammar, for protocols, builders, pictures and recipes. VALUE can be read
 as
@@ -8,9 +8,9 @@ as
 - a path, or text without quotes;
 - none, which is None.
 
-The option takes the first of these readings that has its type: an option that takes text gets
-"2024" from 2024, and an option that takes a number or None gets None from none. No reading is
-converted: an integer is not a truth value, and 2.0 is not an integer.
+The option takes the first of these readings that has its type: from 2024, an option that takes text
+gets "2024"; from none, an option that takes a number or None gets None. No reading is converted: an
+integer is not a truth value, and 2.0 is not an integer.
 """
 
 import inspect
@@ -31,7 +31,7 @@ Options = dict[str, Any]
 T = TypeVar("T")
 
 TRUTH = {"true": True, "false": False}
-WORDS = {  # for what pydantic wants, by its type of error
+WORDS = {  # for the value that pydantic wants, by its type of error
     "bool_type": "true or false",
     "float_type": "a number",
     "int_from_float": "an integer",
@@ -46,13 +46,13 @@ WORDS = {  # for what pydantic wants, by its type of error
 
 
 class Typed(str):
-    """VALUE of a setting, as long as the type of its option is not known."""
+    """VALUE of a setting as text; it is read later, when the type of its option is known."""
 
     __slots__ = ()
 
 
 def split(setting: str) -> tuple[str, Typed]:
-    """Key and value of a setting; a dash in the key is an underscore.
+    """Key and value of a setting; dashes in the key become underscores.
 
     Raises:
         InputError: if the setting is not KEY=VALUE.
@@ -64,7 +64,7 @@ def split(setting: str) -> tuple[str, Typed]:
 
 
 def options(*, settings: Sequence[str] | None = None, **given: object) -> Options:
-    """Options by name: those given by keyword, unless None, and those of `--set KEY=VALUE`.
+    """Options by name, from keywords that are not None and from `--set KEY=VALUE`.
 
     Raises:
         InputError: if a setting is not KEY=VALUE, or the command line has an option of that name.
@@ -85,21 +85,21 @@ def positional(maker: Callable[..., Any]) -> list[str]:
 
 
 def accepted(
-    maker: Callable[..., Any], given: Options, what: str, *, also_positional: bool = False
+    maker: Callable[..., Any], given: Options, subject: str, *, also_positional: bool = False
 ) -> Options:
-    """Keyword arguments of a maker: the given options, each a value of its annotation.
+    """Keyword arguments of a maker: the given options, each read as its annotation demands.
 
-    An option without annotation takes any value, and typed text as it is. If an option is a
-    dataclass, its fields are given as options, and it is made of them.
+    An option without annotation takes any value; text of `--set` stays text. If an option is a
+    dataclass, its fields are given as options, and the dataclass is made from them.
 
     Args:
         maker: its keyword-only parameters are the options.
         given: values by name; text of `--set` is `Typed`.
-        what: names the maker in messages.
-        also_positional: parameters that can be given by position are options too.
+        subject: name of the maker in messages.
+        also_positional: whether parameters that can be given by position are options, too.
 
     Raises:
-        UnknownNameError: if the maker has no such option; says the nearest.
+        UnknownNameError: if the maker has no such option; gives the nearest known name.
         InputError: if a value does not have the type of its option; says what is wanted.
     """
     types = _annotations(maker, also_positional=also_positional)
@@ -110,9 +110,9 @@ def accepted(
             types |= of_fields
     for name in given:
         if name not in types:
-            raise UnknownNameError(f"{what}: {registry.unknown('options', name, types)}")
+            raise UnknownNameError(f"{subject}: {registry.unknown('options', name, types)}")
     arguments = {
-        name: _checked(value, types[name], f"{what}: {name}") for name, value in given.items()
+        name: _checked(value, types[name], f"{subject}: {name}") for name, value in given.items()
     }
     for name, of_fields in fields.items():
         values = {field: arguments.pop(field) for field in of_fields if field in arguments}
@@ -122,10 +122,11 @@ def accepted(
 
 
 def taken(value: object, take: Callable[[Any], T]) -> T:
-    """What `take` returns for the first reading of a value that it does not refuse.
+    """The result of `take` for the first reading of a value that it does not refuse.
 
     Raises:
-        ValidationError: if `take` refuses all readings; of the one that it read farthest into.
+        ValidationError: if `take` refuses all readings; the error is that of the reading in which
+            the fault lies deepest.
     """
     refused = []
     for reading in _readings(value):
@@ -137,7 +138,7 @@ def taken(value: object, take: Callable[[Any], T]) -> T:
 
 
 def table(text: str) -> dict[str, Any] | None:
-    """The inline table of TOML in a text, as { name = "l2net" }; None if the text is no table."""
+    """The TOML table in a text like { name = "l2net" }; None if the text is not a table."""
     values = [value for value in _toml(text) if isinstance(value, dict)]
     return values[0] if values else None
 
@@ -152,11 +153,11 @@ def _annotations(maker: Callable[..., Any], *, also_positional: bool = False) ->
     }
 
 
-def _checked(value: object, annotation: Any, what: str) -> object:
+def _checked(value: object, annotation: Any, subject: str) -> object:
     if annotation is inspect.Parameter.empty:
         return str(value) if isinstance(value, Typed) else value
     adapter: TypeAdapter[Any]
-    if is_dataclass(annotation):  # pydantic need not know the types of its fields
+    if is_dataclass(annotation):  # so pydantic does not look at the types of its fields
         adapter = TypeAdapter(InstanceOf[annotation])
     else:
         adapter = TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
@@ -164,11 +165,13 @@ def _checked(value: object, annotation: Any, what: str) -> object:
         return taken(value, partial(adapter.validate_python, strict=True))
     except ValidationError as error:
         none = " or none" if NoneType in get_args(annotation) else ""
-        raise InputError(f"{what} is {value!r:.60}; wanted is {_wanted(error)}{none}") from error
+        raise InputError(
+            f"{subject} is {value!r:.60}; it should be {_wanted(error)}{none}"
+        ) from error
 
 
 def _wanted(error: ValidationError) -> str:
-    """Words for the values that an option takes, out of pydantic's error."""
+    """Words for the values that an option takes, from pydantic's error."""
     words = (
         WORDS.get(each["type"], each["msg"].removeprefix("Input should be "))
         for each in error.errors()
@@ -191,7 +194,7 @@ def _readings(value: object) -> Iterator[object]:
 def _readings_of_text(text: str) -> Iterator[object]:
     for parsed in _toml(text):
         yield from _readings(parsed)
-        if isinstance(parsed, str):  # quotes say that it is nothing but text
+        if isinstance(parsed, str):  # a value in quotes is text only
             return
     for number in (int, float):
         try:
@@ -206,7 +209,7 @@ def _readings_of_text(text: str) -> Iterator[object]:
 
 
 def _toml(text: str) -> Iterator[object]:
-    """The value that a text is in TOML, if it is one: no date, which is taken for text."""
+    """Yields the value of a text in TOML, if it is one; a date is left to be read as text."""
     try:
         document: Mapping[str, Any] = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):

@@ -64,14 +64,14 @@ class VectorFolder:
         file = self.file(block.name)
         if not file.is_file():
             raise FileMissingError(
-                f"{self.name} has no vectors for {block.name}: no file {file}; a file is wanted for"
-                " each block of the data set, so describe these patches too"
+                f"{self.name} has no vectors for {block.name}: no file {file}; each block of the"
+                " data set needs a file, so describe these patches, too"
             )
         numbers = _numbers(file, self.dim, bits=self.distance is HAMMING)
         if len(numbers) != block.size:
             raise InputError(
-                f"{file} has {len(numbers)} rows, but {block.name} has {block.size} patches and"
-                f" each wants one: {_why_rows_differ(numbers, block.size)}"
+                f"{file} has {len(numbers)} rows, but {block.name} has {block.size} patches, and"
+                f" each patch needs one row: {_why_rows_differ(numbers, block.size)}"
             )
         return np.packbits(numbers != 0, axis=1) if self.distance is HAMMING else numbers
 
@@ -103,7 +103,7 @@ Model = Descriptor | VectorFolder
 
 
 def open_folder(root: Path) -> VectorFolder:
-    """The model of a folder of CSV files; reads `descriptor.json` and hashes every file.
+    """The model of a folder of CSV files; `descriptor.json` is read, and every file is hashed.
 
     Raises:
         InputError: if there is no CSV file, or `descriptor.json` is not valid.
@@ -179,7 +179,7 @@ def _about(file: Path) -> dict[str, Any]:
     wanted = {
         "name": "a name",
         "distance": f"one of {', '.join(DISTANCES)}",
-        "trained_on": "a list of data names, or null where they are not known",
+        "trained_on": "a list of data names, or null if they are not known",
         "licence": "a text",
     }
     about = texts.read_json(file)
@@ -194,7 +194,7 @@ def _about(file: Path) -> dict[str, Any]:
         else:
             good = is_text(value)
         if not good or (key == "distance" and value not in DISTANCES):
-            raise InputError(f"{file}: {key} is {value!r:.80}; wanted is {wanted[key]}")
+            raise InputError(f"{file}: {key} is {value!r:.80}; it should be {wanted[key]}")
     return about
 
 
@@ -287,7 +287,7 @@ def _first_fault(file: Path, delimiter: str, dim: int, bits: bool) -> str | None
             for column, cell in enumerate(cells, 1):
                 if not _is_good(cell, bits):
                     return (
-                        f"line {number}, column {column} holds {cell.strip()!r:.40}; wanted is"
+                        f"line {number}, column {column} holds {cell.strip()!r:.40}; it should be"
                         f" {'0 or 1' if bits else 'a finite number'}, and no header line"
                         f"{f'; {PLAIN}' if number == 1 else ''}"
                     )

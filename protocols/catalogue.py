@@ -1,17 +1,7 @@
-"""The protocols as rows of facts, for which no data are opened."""
+"""The rows of the protocols for `harness protocols`, which opens no data."""
 
 from harness.catalogue import ProtocolRow
-
-HEADLINES = {
-    "eth": "total/observations",
-    "hpatches/matching": "matching/map",
-    "hpatches/retrieval": "retrieval/map",
-    "hpatches/verification": "verification/map",
-    "oxford": "map",
-    "phototour": "mean/fpr95",
-    "phototour/snn": "mean/snn-map",
-    "romepatches": "test/map",
-}
+from protocols.headlines import HEADLINES
 
 
 def protocols() -> list[ProtocolRow]:

@@ -1,4 +1,4 @@
-"""Repeat AdaSample's figure 3: sampling probabilities by distance and by the true gradient.
+"""Repeat AdaSample's figure 3: compare sampling by distance with sampling by the true gradient.
 
     python -m studies.adasample_informativeness --data DIR TRAINED... [--points 32] [--csv FILE]
 
@@ -25,7 +25,7 @@ from zoo.training.patches import stored
 
 
 def main() -> None:
-    """Print the correlation of each folder; write the candidates."""
+    """Print the correlation of each folder, and write the candidates."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("trained", nargs="+", type=Path)
     parser.add_argument("--data", required=True)
@@ -52,14 +52,14 @@ def main() -> None:
             dihedral=False,
             random=torch.Generator(),
         )
-        found = informativeness(
+        measured = informativeness(
             network,
             patches.unflatten(0, (given.points, given.patches)),
             margin=given.margin,
             distance=given.distance,
         )
-        print(f"{folder}: Pearson's r = {found.correlation:.3f}")
-        by_distance, by_gradient = found.induced
+        print(f"{folder}: Pearson's r = {measured.correlation:.3f}")
+        by_distance, by_gradient = measured.induced
         pairs = zip(by_distance.flatten().tolist(), by_gradient.flatten().tolist(), strict=True)
         lines += [(folder, *pair) for pair in pairs]
     if given.csv:

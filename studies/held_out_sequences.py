@@ -1,11 +1,11 @@
-"""Make sequences in Oxford's layout from photographs, to choose data and settings by.
+"""Make sequences in Oxford's layout from photographs; they serve to choose data and settings.
 
     python -m studies.held_out_sequences --images DIR --out DIR
 
 Give photographs that none of the compared networks was trained on. Each sequence is one photograph
 and five pictures of it as a plane, from easy to hard: from the side (two sequences), smaller and
 turned, out of focus, in the dark, and as JPEG. `harness eval --protocol oxford --data OUT` scores
-them.
+models on them.
 """
 
 import argparse
@@ -26,7 +26,7 @@ Plane = np.ndarray  # a homography
 
 
 def aside(size: tuple[int, int], degrees: float) -> Plane:
-    """Homography of a view from the side, with the camera a little rolled."""
+    """Homography of a view from the side, with a slightly rolled camera."""
     width, height = size
     focal, angle, roll = FOCAL * width, np.radians(degrees), np.radians(degrees / 4)
     middle = np.array([[1, 0, -width / 2], [0, 1, -height / 2], [0, 0, 1]])
@@ -87,7 +87,7 @@ def pictures(size: tuple[int, int]) -> dict[str, list[Taken]]:
     return {
         "left": [(aside(size, -angle), unchanged) for angle in (18, 30, 40, 50, 58)],
         "right": [(aside(size, angle), unchanged) for angle in (18, 30, 40, 50, 58)],
-        "smaller": [(smaller(size, *one), unchanged) for one in turns],
+        "smaller": [(smaller(size, *turn), unchanged) for turn in turns],
         "blurred": [
             (plane, partial(blurred, sigma=sigma))
             for plane, sigma in zip(nearly, (1.0, 1.6, 2.3, 3.1, 4.0), strict=True)

@@ -1,4 +1,4 @@
-"""Kill commands at random moments; does the next run make the same files as an undisturbed run?
+"""Kill commands at random moments, and check that the next run makes the same files as a whole run.
 
     python -m studies.kills [--kills 200] [--seed 0] [--only eval train ...] [--work DIR]
 
@@ -33,7 +33,7 @@ from harness.records import markdown_table
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 ROUND = 4  # kills before a run to the end
 GRACE = 120.0  # seconds that a process may take to end when it is asked to
-SPARED = 2.0  # seconds after which a process that its parent left behind is one too many
+SPARED = 2.0  # seconds after which a process that its parent left behind counts as a fault
 
 SHORT = (
     "epochs=1", "steps_per_epoch=30", "held_out=0.3", "method.pairs=16", "method.images=2",
@@ -46,20 +46,20 @@ WEIGHTS = {"net": Weights("killed", "net.pth", %r, %d, (), "MIT", frozenset(), "
 SETTLED: dict[str, Callable[[bytes], bytes]] = {  # removes times, by a part of a file's name
     ".run": lambda contents: b"",
     "out/log.jsonl": lambda contents: _without(contents, "seconds"),
-    "out/checkpoint.pt": lambda contents: b"",  # has seconds, too; the weights tell the rest
+    "out/checkpoint.pt": lambda contents: b"",  # has seconds, too; the weights are compared anyway
     "out/card.json": lambda contents: _without(contents, "hours"),
-    # Metadata of safetensors come in any order; the note beside the file is the hash of that.
+    # The metadata of safetensors have no fixed order; a small file beside it has its hash.
     "cache/weights/": lambda contents: bytes(sorted(contents)) if len(contents) > 64 else b"",
 }
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command line, in a folder of its own."""
+    """A command line; it runs in a folder of its own."""
 
     name: str
     arguments: Sequence[str]
-    again: Callable[[Path], Sequence[str]] = lambda folder: ()  # more, after a kill
+    again: Callable[[Path], Sequence[str]] = lambda folder: ()  # further arguments after a kill
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Tally:
     """Counts and faults of one command."""
 
     kills: int = 0
-    hit: int = 0  # before it had ended by itself
+    hit: int = 0  # kills that came before the command ended
     faults: list[str] = field(default_factory=list)
 
 
@@ -132,7 +132,7 @@ def prepare(inputs: Path) -> None:
 
 
 def killed(command: Command, inputs: Path, work: Path, kills: int, random_: random.Random) -> Tally:
-    """Kill a command `kills` times, in rounds; compare the end of each round with a whole run."""
+    """Kill a command `kills` times, in rounds; compare each round with an undisturbed run."""
     tally = Tally()
     whole = work / "whole"
     _given(command, inputs, whole)
@@ -159,32 +159,32 @@ def killed(command: Command, inputs: Path, work: Path, kills: int, random_: rand
                 _run([*command.arguments, *command.again(folder)], folder, inputs)
             except RuntimeError as error:
                 tally.faults.append(f"{command.name}, after kill {tally.kills}: {error}")
-        found = files(folder)
-        for name in sorted({*found, *wanted}):
-            if found.get(name) != wanted.get(name):
-                kind = "left" if name not in wanted else "missing" if name not in found else "other"
+        made = files(folder)
+        for name in sorted({*made, *wanted}):
+            if made.get(name) != wanted.get(name):
+                kind = "left" if name not in wanted else "missing" if name not in made else "other"
                 tally.faults.append(f"{command.name}, after kill {tally.kills}: {kind} {name}")
         shutil.rmtree(folder)
     return tally
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Hashes of all files below a folder, and its folders; parts that hold times are left out."""
-    found = {}
+    """Hashes of all files and folders below a folder; parts of files with times are left out."""
+    hashes = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         contents = path.read_bytes() if path.is_file() else b"folder"
         for part, settled in SETTLED.items():
             if part in name and path.is_file():
                 contents = settled(contents)
-        found[name] = hashlib.sha256(contents).digest()
-    return found
+        hashes[name] = hashlib.sha256(contents).digest()
+    return hashes
 
 
 def _without(contents: bytes, key: str) -> bytes:
     text = contents.decode()
     values = [json.loads(text)] if text.startswith("{\n") else map(json.loads, text.splitlines())
-    return json.dumps([{k: v for k, v in one.items() if k != key} for one in values]).encode()
+    return json.dumps([{k: v for k, v in table.items() if k != key} for table in values]).encode()
 
 
 def _given(command: Command, inputs: Path, folder: Path) -> None:
@@ -230,7 +230,7 @@ def _run(arguments: Sequence[str], folder: Path, inputs: Path | None = None) -> 
 def _kill(
     arguments: Sequence[str], folder: Path, inputs: Path, sign: signal.Signals, after: float
 ) -> tuple[str, bool]:
-    """Send a signal to a run; the fault in how it ended, or "", and whether it was running."""
+    """Send a signal to a run; returns a fault in its end, or "", and whether it was running."""
     process = _started(arguments, folder, inputs)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(after)
@@ -242,7 +242,7 @@ def _kill(
         process.kill()
         process.communicate()
         return f"did not end within {GRACE:g} s of {sign.name}", hit
-    # Before Python has set its handlers, and at the very end, a signal is the system's.
+    # Before Python sets its handlers, and at its very end, the system handles a signal.
     known = {-sign, 128 + sign, 0} if sign != signal.SIGKILL else {-sign, 0}
     if process.returncode not in known:
         return f"exits with {process.returncode} on {sign.name}: {said}", hit
@@ -271,14 +271,14 @@ def main() -> None:
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--work", type=Path)
     given = parser.parse_args()
-    # In the background SIGINT is ignored, and the processes that are killed would inherit that.
+    # A script in the background ignores SIGINT, and its child processes would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if given.work:
         given.work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=given.work) as folder:
         inputs = Path(folder, "inputs")
         prepare(inputs)
-        chosen = [one for one in commands(inputs) if not given.only or one.name in given.only]
+        chosen = [c for c in commands(inputs) if not given.only or c.name in given.only]
         each = -(-given.kills // len(chosen))
         faults: list[str] = []
 

@@ -1,20 +1,21 @@
-"""Compare training methods: several seeds of each under one setting, with tests of differences.
+"""Compare training methods with several seeds and one setting, and test the differences.
 
     python -m studies.method_comparison --data DIR,DIR --held-out DIR,DIR --oxford DIR
         --frames DIR --mini DIR --out DIR [--seeds N] [--patches N] [--rate LR] [METHOD ...]
 
-Settings are those of `studies.zoo_training`, scores those of `studies.training_data`. Each method
-has its own learning rate: starting at the zoo's, the rate is doubled, or halved, as long as that is
-better on the held-out sequences. This search uses one more seed, which is not compared, because
-near the best rate the choice depends on the seed. With `--rate` all methods have this rate.
+The settings are those of `studies.zoo_training`, the scores those of `studies.training_data`. Each
+method has its own learning rate: starting at the zoo's rate, the rate is doubled, or halved, as
+long as that gives a better score on the held-out sequences. This search uses one more seed, which
+is not compared, because near the best rate the choice depends on the seed. With `--rate`, all
+methods have this rate.
 
-A difference, in points, is the mean over pairs of trainings with one seed: they learn from the same
-points and are tested on the same held-out points. Its 95 % interval is of the t-test of pairs, and
-decides the answer; where the true answer is "can't tell", one answer in twenty is wrong. p is the
+A difference, in points, is the mean over pairs of trainings with the same seed: they learn from the
+same points and are tested on the same held-out points. Its 95 % interval is from the t-test of
+pairs, and decides the answer; if two methods are equal, one answer in twenty is wrong. p is the
 probability that seeds of equal methods come in this order or a clearer one (Mann and Whitney's
 test, one-sided, exact; for three seeds against three at least 0.05), as in table 3 of AdaSample.
-All this is about seeds: other images can give other results. A training that exists already is
-used. The tables are written to OUT/table.md; ± is the deviation over seeds.
+All this is about seeds: other images can give other results. A training that exists already is used
+again. The tables are written to OUT/table.md; ± is the standard deviation over seeds.
 """
 
 import argparse
@@ -55,22 +56,22 @@ ASKED = (
     ("doap", "hardnet"),
 )
 METHODS = tuple(dict.fromkeys(name for pair in ASKED for name in pair))
-FROM = {  # a recipe, and what is set
+FROM = {  # a recipe, and settings that replace its own
     ANY: ("adasample", "method.lambda_=0", "method.class_size=2"),
     CROSS: ("adasample", "method.negatives=cross"),
 }
-RATE = next(float(one.partition("=")[2]) for one in ALIKE if one.startswith("optimiser.lr="))
+RATE = next(float(line.partition("=")[2]) for line in ALIKE if line.startswith("optimiser.lr="))
 BY_RATE = "by learning rate, held-out sequences"
-ANSWER = ("", "measured on", "difference", "95 %", "p", "")  # heads of the second table
-LESS = "FPR95 of held-out points"  # the one measure of which less is better
+ANSWER = ("", "measured on", "difference", "95 %", "p", "")  # columns of the second table
+LESS = "FPR95 of held-out points"  # the only measure that should be small
 
 
 def trained(name: str, seed: int, rate: float, given: argparse.Namespace) -> Path:
-    """Train a method with a seed at a learning rate; the folder of the training."""
+    """Train a method with a seed at a learning rate; returns the folder of the training."""
     out = given.out / re.sub(r"\W+", "-", f"{name}-{seed}-{rate:g}")
     recipe, *more = FROM.get(name, (name,))
-    said = [*settings(read(recipe), given.patches, seed), *more, f"optimiser.lr={rate}"]
-    trained_or_resumed(recipe, out, given.data.split(","), said)
+    changes = [*settings(read(recipe), given.patches, seed), *more, f"optimiser.lr={rate}"]
+    trained_or_resumed(recipe, out, given.data.split(","), changes)
     return out
 
 
@@ -86,23 +87,23 @@ def tried(name: str, given: argparse.Namespace, by: Sequence[Protocol]) -> dict[
 
 def mean_held_out(model: Descriptor, by: Sequence[Protocol]) -> dict[str, float]:
     """Matching mAP, in points, over the held-out sequences of `tests`."""
-    found = [next(evaluate(model, [one])).scores[one.headline] for one in by[:-2]]
-    return {"held out": 100 * float(np.mean(found))}
+    maps = [next(evaluate(model, [test])).scores[test.headline] for test in by[:-2]]
+    return {"held out": 100 * float(np.mean(maps))}
 
 
 def climbed(value: Callable[[float], float], start: float) -> dict[float, float]:
-    """Value of each number tried: the start is doubled, or halved, as long as that is better."""
-    found = {start: value(start)}
+    """Values of the tried numbers; the start is doubled, or halved, as long as that is better."""
+    values = {start: value(start)}
     for factor in (2, 0.5):
-        while (best := max(found, key=found.__getitem__)) * factor not in found:
-            found[best * factor] = value(best * factor)
-    return found
+        while (best := max(values, key=values.__getitem__)) * factor not in values:
+            values[best * factor] = value(best * factor)
+    return values
 
 
 def measured(
     name: str, seed: int, rate: float, given: argparse.Namespace, by: Sequence[Protocol]
 ) -> dict[str, float]:
-    """Train a method with a seed; its scores in points."""
+    """Train a method with a seed; returns its scores in points."""
     out = trained(name, seed, rate, given)
     error = card.read(out / "card.json").curve[-1].fpr95
     assert error is not None  # all recipes hold points out
@@ -118,17 +119,17 @@ def answer(
     p = stats.mannwhitneyu(
         sign * np.array(a), sign * np.array(b), alternative="greater", method="exact"
     ).pvalue
-    said = "can't tell"
+    text = "can't tell"
     if low > 0 or high < 0:
-        said = "yes" if sign * low > 0 else "no, worse"
+        text = "yes" if sign * low > 0 else "no, worse"
     apart = np.mean(a) - np.mean(b)
     interval = f"{low:+.2f} to {high:+.2f}"
     pair = f"{better} over {worse}"
-    return [pair, markdown(measure), f"{apart:+.2f}", interval, f"{p:.2f}", said]
+    return [pair, markdown(measure), f"{apart:+.2f}", interval, f"{p:.2f}", text]
 
 
 def main() -> None:
-    """Train, score, compare, write the tables."""
+    """Train, score and compare the methods, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("methods", nargs="*", default=METHODS)
     parser.add_argument("--data", required=True)
@@ -136,40 +137,41 @@ def main() -> None:
     for folder in ("oxford", "frames", "mini", "out"):
         parser.add_argument(f"--{folder}", required=True, type=Path)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--rate", type=float, help="of all methods; none is searched for then")
-    parser.add_argument("--patches", type=int, default=100_000, help="with a gradient")
+    parser.add_argument("--rate", type=float, help="learning rate of all methods; no search then")
+    parser.add_argument("--patches", type=int, default=100_000, help="patches with a gradient")
     given = parser.parse_args()
     if unknown := [name for name in given.methods if name not in METHODS]:
         parser.error(f"no method is named {', '.join(unknown)}; methods are: {'; '.join(METHODS)}")
     if given.seeds < 2:
-        parser.error(f"--seeds is {given.seeds}: of one seed nothing can be told, give 2 or more")
+        parser.error(f"--seeds is {given.seeds}: one seed has no spread, give 2 or more")
     by = tests(given)
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in given.methods}
+    of_seeds: dict[str, list[dict[str, float]]] = {name: [] for name in given.methods}
     maps = {} if given.rate else {name: tried(name, given, by) for name in given.methods}
     print(maps, flush=True)
     for seed in range(given.seeds):
         for name in given.methods:
             rate = given.rate or max(maps[name], key=maps[name].__getitem__)
-            found[name].append(measured(name, seed, rate, given, by))
-            print(name, seed, found[name][-1], flush=True)
+            of_seeds[name].append(measured(name, seed, rate, given, by))
+            print(name, seed, of_seeds[name][-1], flush=True)
     measures = [*(name for name in names(by) if name not in SIX), LESS]
-    columns = [*found[given.methods[0]][0]]
+    columns = [*of_seeds[given.methods[0]][0]]
     rootsift = {LESS: math.nan, **scores(sift.rootsift(), by)}
     values = {
-        (name, one): [scored[one] for scored in found[name]]
+        (name, column): [of_seed[column] for of_seed in of_seeds[name]]
         for name in given.methods
-        for one in columns
+        for column in columns
     }
     cells = {
-        key: f"{np.mean(those):.2f} ± {np.std(those, ddof=1):.2f}" for key, those in values.items()
+        key: f"{np.mean(some):.2f} ± {np.std(some, ddof=1):.2f}" for key, some in values.items()
     }
-    cells |= {("rootsift", one): f"{rootsift[one]:.2f}".replace("nan", "—") for one in columns}
+    cells |= {("rootsift", c): f"{rootsift[c]:.2f}".replace("nan", "—") for c in columns}
     of_methods = (
-        [name, *(cells[name, one] for one in columns)] for name in ("rootsift", *given.methods)
+        [name, *(cells[name, column] for column in columns)]
+        for name in ("rootsift", *given.methods)
     )
     of_rates = [
-        (name, ", ".join(f"{rate:g}: {own[rate]:.2f}" for rate in sorted(own)))
-        for name, own in maps.items()
+        (name, ", ".join(f"{rate:g}: {by_rate[rate]:.2f}" for rate in sorted(by_rate)))
+        for name, by_rate in maps.items()
     ]
     answers = (
         answer(*pair, measure, *(values[name, measure] for name in pair))

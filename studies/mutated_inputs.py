@@ -1,15 +1,15 @@
-"""Damage files at random; does every reader of foreign files read or refuse them cleanly?
+"""Damage files at random, and check that the readers of foreign files read or refuse them cleanly.
 
     python -m studies.mutated_inputs [--inputs 10000] [--seed 0] [--only READER ...] [--work DIR]
 
-Each reader of `studies.foreign_files` gets its small valid set with one file changed: cut, longer,
-other bits or bytes, absurd numbers, lines twice or gone, bytes in another order. It reads that in a
-process with a limit on memory and on time. A trial is clean if the set is read, or refused by an
-error that a user can correct, on one line that names a file or folder of the set. Everything else
-is unclean: another error, a warning, no name, too much time or memory, a dead process. Input k of a
-reader is made from the seed S + k. The script prints the seed of each unclean input: `--only READER
---seed SEED --inputs 1` repeats it. The table has a row for each reader; the script exits with 1 if
-any input was unclean.
+Each reader of `studies.foreign_files` gets its small valid set with one changed file: the file is
+cut or extended, bits or bytes are changed, absurd numbers inserted, lines repeated or removed, or
+bytes reordered. The reader runs in a process with limits on memory and time. A trial is clean if
+the set is read, or if it is refused by an error that a user can correct, on one line that names a
+file or folder of the set. Everything else is unclean: another error, a warning, no name, too much
+time or memory, or a dead process. Input k of a reader is made from the seed S + k. The script
+prints the seed of each unclean input; `--only READER --seed SEED --inputs 1` repeats it. The table
+has a row for each reader; the script exits with 1 if any input was unclean.
 """
 
 import argparse
@@ -37,9 +37,9 @@ from harness.records import markdown_table
 from studies.foreign_files import READERS
 from studies.foreign_files.reader import Reader
 
-SECONDS = 15  # that one input may take
-PATIENCE = 4  # times as long without a word, and a process is ended: no alarm has reached it
-MEMORY = 3 * 10**9  # bytes that a process may take for its inputs
+SECONDS = 15  # limit for one input
+PATIENCE = 4  # a process without an answer for so many times SECONDS is killed: its alarm failed
+MEMORY = 3 * 10**9  # bytes that a process may use for its inputs
 CLEAN = (HarnessError, OSError)
 COLUMNS = ("reader", "inputs", "read", "refused", "unclean", "slowest, s", "peak, MB")
 READ, REFUSED, UNCLEAN = "read", "refused", "unclean"
@@ -54,10 +54,10 @@ class Trial:
     outcome: str
     why: str = ""
     seconds: float = 0.0
-    peak: int = 0  # bytes that the process has held at most, so far
+    peak: int = 0  # largest memory of the process so far, bytes
 
 
-Job = tuple[Reader, int]  # and the seed
+Job = tuple[Reader, int]  # a reader and a seed
 
 # Mutations
 
@@ -73,7 +73,7 @@ def extended(data: bytes, rng: random.Random) -> bytes:
 
 
 def flipped(data: bytes, rng: random.Random) -> bytes:
-    """The file with other bits, up to 50."""
+    """The file with up to 50 flipped bits."""
     other = bytearray(data)
     for _ in range(rng.choice([1, 1, 1, 5, 50])):
         other[rng.randrange(len(other))] ^= 1 << rng.randrange(8)
@@ -81,7 +81,7 @@ def flipped(data: bytes, rng: random.Random) -> bytes:
 
 
 def overwritten(data: bytes, rng: random.Random) -> bytes:
-    """The file with an extreme binary number in it, mostly in its head, where sizes are."""
+    """The file with an extreme binary number in it, mostly near its beginning, where sizes are."""
     number = rng.choice(NUMBERS)[: rng.choice([1, 2, 4, 8])]
     at = rng.randrange(min(len(data), rng.choice([16, 200, len(data)])))
     return data[:at] + number + data[at + len(number) :]
@@ -100,7 +100,7 @@ def without(data: bytes, rng: random.Random) -> bytes:
 
 
 def moved(data: bytes, rng: random.Random) -> bytes:
-    """The file with 32 bytes written over by others of its own."""
+    """The file with 32 bytes overwritten by other bytes of the file."""
     a, b = rng.randrange(len(data)), rng.randrange(len(data))
     return data[:a] + data[b : b + 32] + data[a + 32 :]
 
@@ -120,7 +120,7 @@ def line_gone(data: bytes, rng: random.Random) -> bytes:
 
 
 def swapped(data: bytes, rng: random.Random) -> bytes:
-    """The file with the bytes of one number, or of all numbers, in the other order."""
+    """The file with the bytes of one number, or of all numbers, in reverse order."""
     width = rng.choice([2, 4, 8])
     at = rng.choice([None, rng.randrange(len(data)) // width])
     words = [data[i : i + width] for i in range(0, len(data), width)]
@@ -128,7 +128,7 @@ def swapped(data: bytes, rng: random.Random) -> bytes:
 
 
 NUMBERS = [b"\xff" * 8, bytes(8), b"\x7f" * 8, struct.pack("<Q", 1 << 40), struct.pack("<f", 1e30)]
-NUMBERS += [struct.pack("<d", one) for one in (1e308, float("nan"), -1.0)]
+NUMBERS += [struct.pack("<d", number) for number in (1e308, float("nan"), -1.0)]
 WORDS = [b"9" * 23, b"9" * 5000, b"1e400", b"1e308 ", b"nan", b"-1", b"-", b'"', b"{", b"[" * 10**5]
 WORDS += [b'{"a":' * 60_000, b"\xef\xbb\xbf", b"\r", b"_", b" ", b",", b"\0", b"\xc3", b"null"]
 MUTATIONS = (
@@ -148,7 +148,7 @@ def mutated(files: Sequence[Path], seed: int) -> tuple[Path, bytes]:
 
 
 def trials(jobs: Sequence[Job], work: Path, *, seconds: int = SECONDS) -> Iterator[Trial]:
-    """Try inputs in a separate process; an input that ends the process is followed by a new one."""
+    """Try inputs in a separate process; if an input ends the process, a new process continues."""
     context = multiprocessing.get_context("spawn")
     while jobs:
         receiver, sender = context.Pipe(duplex=False)
@@ -177,7 +177,7 @@ def trials(jobs: Sequence[Job], work: Path, *, seconds: int = SECONDS) -> Iterat
 
 
 def _try_all(jobs: Sequence[Job], work: Path, seconds: int, sender: Connection) -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where libraries in C complain
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # C libraries write complaints to stderr
     os.environ["HARNESS_CACHE"] = str(work / "cache")
     logging.disable()
     signal.signal(signal.SIGALRM, _ring)
@@ -196,7 +196,7 @@ def _try_all(jobs: Sequence[Job], work: Path, seconds: int, sender: Connection) 
 
 
 def _get_ready(reader: Reader, folder: Path) -> list[Path]:
-    """Make the valid set, read it, limit the memory from now on; the files of the set."""
+    """Make the valid set, read it, limit the memory from now on; returns the files of the set."""
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -247,7 +247,7 @@ def _unclear(error: Exception, folder: Path, files: Sequence[Path]) -> str:
 
 def _traced(error: BaseException) -> str:
     last = traceback.extract_tb(error.__traceback__)[-4:]
-    way = " > ".join(f"{Path(one.filename).name}:{one.lineno}" for one in last)
+    way = " > ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in last)
     return f"{type(error).__name__}: {str(error)[:300]!r} ({way})"
 
 
@@ -260,14 +260,14 @@ def _ring(*_: object) -> None:
 
 
 def main() -> None:
-    """Try the inputs, print the table and the faults."""
+    """Try the inputs, and print the table and the faults."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inputs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", choices=[reader.name for reader in READERS])
     parser.add_argument("--work", type=Path)
     given = parser.parse_args()
-    chosen = [one for one in READERS if not given.only or one.name in given.only]
+    chosen = [reader for reader in READERS if not given.only or reader.name in given.only]
     each = -(-given.inputs // len(chosen))
     unclean: list[Trial] = []
 
@@ -275,16 +275,16 @@ def main() -> None:
         for reader in chosen:
             with tempfile.TemporaryDirectory(dir=given.work) as folder:
                 jobs = [(reader, seed) for seed in range(given.seed, given.seed + each)]
-                found = list(trials(jobs, Path(folder)))
-            counts = [sum(one.outcome == k for one in found) for k in (READ, REFUSED, UNCLEAN)]
-            slowest, peak = max(one.seconds for one in found), max(one.peak for one in found)
-            unclean.extend(one for one in found if one.outcome == UNCLEAN)
-            yield reader.name, len(found), *counts, f"{slowest:.2f}", f"{peak / 1e6:.0f}"
+                tried = list(trials(jobs, Path(folder)))
+            counts = [sum(trial.outcome == k for trial in tried) for k in (READ, REFUSED, UNCLEAN)]
+            slowest, peak = max(trial.seconds for trial in tried), max(t.peak for t in tried)
+            unclean.extend(trial for trial in tried if trial.outcome == UNCLEAN)
+            yield reader.name, len(tried), *counts, f"{slowest:.2f}", f"{peak / 1e6:.0f}"
 
     for line in markdown_table.lines(COLUMNS, rows()):
         print(line, flush=True)
-    for one in unclean:
-        print(f"{one.reader}, seed {one.seed}: {one.why}")
+    for trial in unclean:
+        print(f"{trial.reader}, seed {trial.seed}: {trial.why}")
     sys.exit(bool(unclean))
 
 

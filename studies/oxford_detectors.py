@@ -1,12 +1,12 @@
-"""Compare the repeatability of Harris-Affine detectors on Oxford, at equal numbers of regions.
+"""Compare the repeatability of Harris-Affine detectors on Oxford, with equal numbers of regions.
 
     python -m studies.oxford_detectors --data DIR --frames DIR
 
-Each detector gives its strongest regions of an image, as many as the folder of regions has
-different outlines of the image; a region with several directions counts once. Repeatability: the
-share of regions visible in both images that match one to one with an overlap error below 40 %,
-scaled to a radius of 30 pixels (Mikolajczyk et al., IJCV 2005); mean of pairs 1-2 to 1-6. kornia's
-detector is left out if kornia is not installed.
+Each detector gives its strongest regions of an image. Their number is the number of different
+outlines that the folder of regions has for the image; a region with several directions counts once.
+Repeatability is the share of the regions visible in both images that match one to one with an
+overlap error below 40 %, scaled to a radius of 30 pixels (Mikolajczyk et al., IJCV 2005); the table
+has the mean of pairs 1-2 to 1-6. kornia's detector is left out if kornia is not installed.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from harness.records import markdown_table
-from protocols.imaging import harris_affine as own
+from protocols.imaging import harris_affine
 from protocols.imaging.affine import AffineFrames
 from protocols.imaging.grey import read_grey
 from protocols.imaging.sequences import IMAGES, find
@@ -33,7 +33,7 @@ Detect = Callable[[np.ndarray, int], AffineFrames]
 
 
 def outlines(frames: AffineFrames, most: int | None = None) -> AffineFrames:
-    """The first of all regions that differ in direction alone."""
+    """The regions without those that differ from an earlier region only in direction."""
     shape = (frames.matrix @ frames.matrix.swapaxes(1, 2)).reshape(-1, 4)
     key = np.round(np.concatenate([frames.x[:, None], frames.y[:, None], shape], axis=1), 2)
     first = np.unique(key, axis=0, return_index=True)[1]
@@ -42,7 +42,7 @@ def outlines(frames: AffineFrames, most: int | None = None) -> AffineFrames:
 
 def ours(grey: np.ndarray, most: int) -> AffineFrames:
     """Regions of the harness's own Harris-Affine detector."""
-    return outlines(own.harris_affine(grey, 2 * most), most)
+    return outlines(harris_affine.harris_affine(grey, 2 * most), most)
 
 
 def opencv(grey: np.ndarray, most: int) -> AffineFrames:
@@ -51,7 +51,7 @@ def opencv(grey: np.ndarray, most: int) -> AffineFrames:
     points = sorted(detector.detect(grey), key=lambda point: -point.response)[: 2 * most]
     x, y, size, score = np.array([(*p.pt, p.size, p.response) for p in points]).T.copy()
     circles = AffineFrames(x, y, size[:, None, None] / 2 * np.eye(2), score)
-    return outlines(own._adapted(own._levels(grey), circles), most)
+    return outlines(harris_affine._adapted(harris_affine._levels(grey), circles), most)
 
 
 def kornia(grey: np.ndarray, most: int) -> AffineFrames:
@@ -76,20 +76,20 @@ def kornia(grey: np.ndarray, most: int) -> AffineFrames:
 
 
 def cells(detect: Detect | None, options: argparse.Namespace) -> list[str]:
-    """Repeatability and number of regions of each sequence, their mean, seconds an image."""
+    """Repeatability and number of regions of each sequence, the mean, and seconds per image."""
     texts, shares, seconds = [], [], 0.0
     for folder in SIX:
         (sequence,), _ = find(options.data / folder)
-        found = []
+        frames = []
         for k, file in enumerate(sequence.files):
             given = outlines(regions.read(options.frames, folder, k + 1, file))
             grey, start = read_grey(file), time.process_time()
-            found.append(detect(grey, len(given)) if detect else given)
+            frames.append(detect(grey, len(given)) if detect else given)
             seconds += time.process_time() - start
         pairs = [
             repeatability(
-                found[0],
-                found[k],
+                frames[0],
+                frames[k],
                 sequence.from_first[k],
                 (sequence.shapes[0], sequence.shapes[k]),
                 exact_overlap,
@@ -104,7 +104,7 @@ def cells(detect: Detect | None, options: argparse.Namespace) -> list[str]:
 
 
 def main() -> None:
-    """Measure, print the table."""
+    """Measure the detectors, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--frames", type=Path, required=True)

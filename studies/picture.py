@@ -1,9 +1,9 @@
-"""The picture of the README: matching mAP on Oxford with its intervals, from the records.
+"""Draw the picture of the README: matching mAP on Oxford with its intervals, from the records.
 
     python -m studies.picture --results results --out docs/oxford.svg
 
-The same records give the same bytes. The colours are of Okabe and Ito's palette: colour-blind
-readers can tell them apart.
+The same records give the same bytes. The colours are from Okabe and Ito's palette, which
+colour-blind readers can distinguish.
 """
 
 import argparse
@@ -31,7 +31,7 @@ HANDCRAFTED = ("rootsift", "brief")
 
 
 def models(known: Board) -> list[str]:
-    """Names of the models that are shown, best first."""
+    """Names of the models in the picture, best first."""
     shown = {*BESIDE, *(file.stem for file in shipped_cards())}
     return sorted(shown & known.keys(), key=lambda name: (-known[name].scores["map"], name))
 
@@ -78,7 +78,7 @@ def _grid(rows: int) -> Iterator[str]:
 
 def _bar(record: Record, kind: str, y: int) -> Iterator[str]:
     value, middle = record.scores["map"], y + BAR / 2
-    said = f"{100 * value:.1f}"
+    label = f"{100 * value:.1f}"
     yield (
         f"<text x='{LEFT - 8}' y='{y + 12}' text-anchor='end'>{escape(record.model.name)}</text>"
         f"<rect x='{LEFT}' y='{y}' width='{_x(value) - LEFT:.1f}' height='{BAR}'"
@@ -86,12 +86,12 @@ def _bar(record: Record, kind: str, y: int) -> Iterator[str]:
     )
     if "map" in record.intervals:
         low, high = record.intervals["map"]
-        said += f" [{100 * low:.1f}, {100 * high:.1f}]"
+        label += f" [{100 * low:.1f}, {100 * high:.1f}]"
         yield (
             f"<path d='M{_x(low)} {middle}H{_x(high)}M{_x(low)} {middle - 4}v8"
             f"M{_x(high)} {middle - 4}v8' stroke='black' fill='none'/>"
         )
-    yield f"<text x='{LEFT + WIDTH + 8}' y='{y + 12}'>{said}</text>"
+    yield f"<text x='{LEFT + WIDTH + 8}' y='{y + 12}'>{label}</text>"
 
 
 def _x(fraction: float) -> float:
@@ -99,7 +99,7 @@ def _x(fraction: float) -> float:
 
 
 def main() -> None:
-    """Read the records, write the picture."""
+    """Read the records, and write the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", required=True, type=Path)
     parser.add_argument("--out", required=True, type=Path)

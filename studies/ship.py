@@ -3,10 +3,10 @@
     python -m studies.ship --results results [--limits TEXT FOLDER ...]
         [--signs l2net+ l2net-binary]
 
-FOLDER was written by `harness train`; the name on its card is the descriptor's name. A maker in
-`zoo.shipped` and an entry point register it. `--signs` makes a binary descriptor from the signs of
-the vectors of a shipped one. Run it without folders after each evaluation: it updates the scores on
-the cards.
+`harness train` wrote FOLDER; the name on its card becomes the descriptor's name. A maker in
+`zoo.shipped` and an entry point register the descriptor. `--signs` makes a binary descriptor from
+the signs of a shipped descriptor's vectors. Run the script without folders after each evaluation to
+update the scores on the cards.
 """
 
 import argparse
@@ -25,9 +25,9 @@ def take(folder: Path, limits: str, into: Path = FOLDER) -> str:
     """Copy the weights and the card of a training into the zoo; returns the model's name.
 
     Args:
-        folder: that `harness train` wrote.
-        limits: what the weights are not good for.
-        into: folder of what is shipped.
+        folder: a folder that `harness train` wrote.
+        limits: uses for which the weights are not suitable.
+        into: folder of the shipped weights.
     """
     card = cards.read(folder / "card.json").model_copy(update={"limits": limits})
     _put(folder / "weights.safetensors", card, into)
@@ -38,9 +38,9 @@ def signs(of: str, name: str, into: Path = FOLDER) -> None:
     """Add a binary descriptor with the same weights: its bits are the signs of a model's vectors.
 
     Args:
-        of: the name of what ships, of a network that is trained alike with `binary`.
-        name: of the descriptor.
-        into: folder of what is shipped.
+        of: name of the shipped model; its network's training must not depend on `binary`.
+        name: name of the new descriptor.
+        into: folder of the shipped weights.
     """
     card = cards.read(into / f"{of}.json")
     network = card.network.model_copy(update={"binary": True})
@@ -50,8 +50,8 @@ def signs(of: str, name: str, into: Path = FOLDER) -> None:
         "distance": HAMMING.name,
         "recipe": {**card.recipe, "name": name, "network": network.model_dump()},
         "scores": {},
-        "limits": f"{card.limits} Weights and curve are those of {of}, of whose vectors it gives"
-        " the signs.",
+        "limits": f"{card.limits} Weights and curve are those of {of}; the bits are the signs of"
+        " its vectors.",
     }
     _put(into / f"{of}.safetensors", card.model_copy(update=update), into)
 
@@ -69,18 +69,18 @@ def shipped_cards(into: Path = FOLDER) -> list[Path]:
 
 def headlines(records: Iterable[Record], card: cards.Card) -> dict[str, cards.Measured]:
     """Headline scores of a card's model, from complete records of any models."""
-    found = {}
+    scores = {}
     for record in records:
         headline, data = record.protocol.headline, record.data
-        told = headline in record.scores  # else it is of cells that the weights were trained on
-        # By its name, too: the signs of a network are another model of the same weights.
-        mine = (record.model.name, record.model.weights) == (card.name, card.weights)
-        if mine and data.complete and told:
+        is_scored = headline in record.scores  # not if the weights were trained on tested cells
+        # The name is compared, too: the signs of a network are another model with equal weights.
+        is_mine = (record.model.name, record.model.weights) == (card.name, card.weights)
+        if is_mine and data.complete and is_scored:
             name = f"{record.protocol.title} on {data.name}, split {data.split}: {headline}"
-            found[name] = cards.Measured(
+            scores[name] = cards.Measured(
                 value=record.scores[headline], interval=record.intervals.get(headline)
             )
-    return dict(sorted(found.items()))
+    return dict(sorted(scores.items()))
 
 
 def score(records: Iterable[Record], into: Path = FOLDER) -> None:
@@ -88,12 +88,11 @@ def score(records: Iterable[Record], into: Path = FOLDER) -> None:
     known = list(records)
     for file in shipped_cards(into):
         card = cards.read(file)
-        found = headlines(known, card)
-        cards.write(file, card.model_copy(update={"scores": found}))
+        cards.write(file, card.model_copy(update={"scores": headlines(known, card)}))
 
 
 def main() -> None:
-    """Copy weights, update cards."""
+    """Copy weights, and update cards."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--limits", default="")
@@ -101,7 +100,7 @@ def main() -> None:
     parser.add_argument("--results", required=True, type=Path)
     given = parser.parse_args()
     if given.folders and not given.limits:
-        parser.error("--limits is missing: say what the weights are not good for")
+        parser.error("--limits is missing: give uses for which the weights are not suitable")
     for folder in given.folders:
         print(take(folder, given.limits))
     if given.signs:

@@ -1,11 +1,11 @@
-"""Train every method shortly: does it learn, and does its ONNX file equal the network?
+"""Train every recipe for a short time: does it learn, and does its ONNX file equal the network?
 
     python -m studies.short_training --data DIR,DIR --mini DIR --out DIR [RECIPE ...]
 
-Each recipe sees about the same number of patches with a gradient, in batches of at most 512; the
+All recipes use about the same number of patches with a gradient, in batches of at most 512. The
 learning rate of SGD is scaled by the size of the batch, and the schedule is shortened. A training
-that was interrupted continues. Then `--mini`, a set in HPatches' form, is scored twice: by PyTorch
-and through the ONNX file. The table is written to OUT/table.md.
+that was interrupted continues. Then each model is scored on `--mini`, a set in HPatches' form,
+twice: with PyTorch and with the ONNX file. The table is written to OUT/table.md.
 """
 
 import argparse
@@ -38,7 +38,7 @@ RECIPES = (
     "hardpos", "adasample", "adasample+sos",
 )  # fmt: skip
 BATCH = 512  # patches
-CLASS = 8  # patches of a point, where a method looks at whole classes
+CLASS = 8  # patches of a point, for methods that use whole classes
 TASKS = ("matching/map", "retrieval/map", "verification/map")
 COLUMNS = (
     "recipe", "vector", "steps", "patches", "minutes", "loss, first tenth → last",
@@ -47,24 +47,24 @@ COLUMNS = (
 
 
 def settings(recipe: Recipe, patches: int) -> list[str]:
-    """Settings that replace those of a recipe, as for `--set`."""
+    """Settings that replace those of a recipe, in the form of `--set`."""
     method = recipe.method.options
-    found = []
+    changes = []
     batch = 2 * method["pairs"] if "pairs" in method else method.get("patches", 256)
     if batch > BATCH:
         unit = "patches" if "patches" in method else "pairs"
-        found += [f"method.{unit}={BATCH if unit == 'patches' else BATCH // 2}"]
+        changes += [f"method.{unit}={BATCH if unit == 'patches' else BATCH // 2}"]
         if recipe.optimiser.name == "sgd":
-            found += [f"optimiser.lr={recipe.optimiser.lr * BATCH / batch}"]
+            changes += [f"optimiser.lr={recipe.optimiser.lr * BATCH / batch}"]
         batch = BATCH
     if method.get("class_size"):
-        found += [f"method.class_size={CLASS}"]
+        changes += [f"method.class_size={CLASS}"]
     epochs = recipe.epochs
-    return [*found, f"steps_per_epoch={max(1, round(patches / batch / epochs))}"]
+    return [*changes, f"steps_per_epoch={max(1, round(patches / batch / epochs))}"]
 
 
 def trained_or_resumed(name: str, out: Path, data: Sequence[str], given: Sequence[str]) -> None:
-    """Train by a recipe unless that is done; continue an interrupted training."""
+    """Train by a recipe, unless its training is finished; an interrupted training continues."""
     if not is_trained(name, out, given):
         command.train(name, out, data=data, settings=given, resume=(out / FILE).is_file())
 
@@ -73,7 +73,7 @@ def is_trained(name: str, out: Path, given: Sequence[str]) -> bool:
     """Whether a folder holds a finished training by a recipe, on any data.
 
     Raises:
-        FileExistsError: if the folder holds a training by other settings, finished or not.
+        FileExistsError: if the folder holds a training with other settings, finished or not.
     """
     if (out / RECIPE).is_file():
         before = read_kept(out / RECIPE)
@@ -104,21 +104,21 @@ def maps(model: Descriptor, mini: Path) -> Mapping[str, float]:
 
 def row(name: str, out: Path, mini: Path) -> list[str]:
     """Cells of a row of the table."""
-    said = [seen for seen in read_log(out) if seen.loss is not None]
+    steps = [seen for seen in read_log(out) if seen.loss is not None]
     errors = [seen.fpr95 for seen in read_log(out) if seen.fpr95 is not None]
-    tenth = max(1, len(said) // 10)
-    losses = [np.mean([s.loss for s in part]) for part in (said[:tenth], said[-tenth:])]
-    own = card.read(out / "card.json")
-    by_torch = maps(trained.by_torch(out / "weights.safetensors", own), mini)
+    tenth = max(1, len(steps) // 10)
+    losses = [np.mean([step.loss for step in part]) for part in (steps[:tenth], steps[-tenth:])]
+    facts = card.read(out / "card.json")
+    by_torch = maps(trained.by_torch(out / "weights.safetensors", facts), mini)
     by_onnx = maps(onnx_file.open_model(out / "model.onnx", device="cpu"), mini)
     apart = max(abs(by_torch[task] - by_onnx[task]) for task in TASKS)
-    seen = sum(s.patches for s in said)
+    patches = sum(step.patches for step in steps)
     return [
         markdown(name),
-        f"{own.dim} {own.distance}",
-        f"{own.steps}",
-        f"{seen}",
-        f"{60 * own.hours:.1f}",
+        f"{facts.dim} {facts.distance}",
+        f"{facts.steps}",
+        f"{patches}",
+        f"{60 * facts.hours:.1f}",
         f"{losses[0]:.4g} → {losses[1]:.4g}",
         f"{100 * errors[0]:.2f} → {100 * errors[-1]:.3f}",
         *(f"{100 * by_onnx[task]:.2f}" for task in TASKS),
@@ -127,7 +127,7 @@ def row(name: str, out: Path, mini: Path) -> list[str]:
 
 
 def main() -> None:
-    """Train, score, write the table."""
+    """Train and score the recipes, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("recipes", nargs="*", default=RECIPES)
     parser.add_argument("--data", required=True)
@@ -138,7 +138,7 @@ def main() -> None:
     data = given.data.split(",")
     for name in given.recipes:
         trained_or_resumed(name, given.out / name, data, settings(read(name), given.patches))
-    dataset = training_sets.joined([training_sets.open_set(one) for one in data])
+    dataset = training_sets.joined([training_sets.open_set(name) for name in data])
     rootsift = baseline(dataset, read(given.recipes[0]))
     rows = (row(name, given.out / name, given.mini) for name in given.recipes)
     text = [

@@ -1,16 +1,17 @@
-"""Does DOAP's spatial transformer learn to undo turns, scales and shifts?
+"""Test whether DOAP's spatial transformer learns to undo turns, scales and shifts.
 
     python -m studies.transformer_alignment --data DIR --held-out DIR [--factors X,X] [--seeds N]
         [--steps N] [--turn DEGREES] [--whole]
 
 The first table shows the maps of the shipped weights on 2,000 patches of `--held-out`. For the
-second table only the three convolutions that predict the maps are trained, from the zoo's start.
-The descriptor is fixed: the pixels of the blurred patch, 8x8. Each patch of `--data`, a set of
-homographies (8 patches of each point), is turned, scaled and shifted by random known amounts before
-the network sees it, and the loss tells matching pairs from the others of a batch of 64 pairs. Adam
-starts at 0.005 and falls evenly to 0; the factor is that of the prediction layer, 0.01 in the
-paper. Every tenth point is left out of the training and tested: errors are between the two patches
-of a pair, with the maps of both applied. With `--whole` L2-Net is trained as well, by DOAP.
+second table, only the three convolutions that predict the maps are trained, from the zoo's initial
+weights. The descriptor is fixed: the 8x8 pixels of the blurred patch. Each patch of `--data`, a set
+of homographies (8 patches of each point), is turned, scaled and shifted by random known amounts
+before the network gets it. The loss separates matching pairs from the others in a batch of 64
+pairs. Adam's learning rate starts at 0.005 and falls linearly to 0; `factor` is the factor of the
+prediction layer, 0.01 in the paper. Every tenth point is left out of the training and tested:
+errors are between the two patches of a pair, after the maps of both. With `--whole`, L2-Net is
+trained, too, by DOAP.
 """
 
 import argparse
@@ -30,13 +31,13 @@ from zoo.doap import average_precision, euclidean
 from zoo.doap_networks import SpatialTransformer
 from zoo.training.patches import stored
 
-PATCHES = 8  # of a point
+PATCHES = 8  # of each point
 PAIRS = 64  # of a batch
 TESTED = 400  # pairs
 RATE = 0.005
-SCALE = 0.4  # octaves either way
-SHIFT = 0.1  # of half a patch, either way
-SHARPNESS = 8  # of the softmax in the loss, by distance
+SCALE = 0.4  # most octaves, in either direction
+SHIFT = 0.1  # largest shift in halves of a patch's side, in either direction
+SHARPNESS = 8  # factor of distances in the softmax of the loss
 COLUMNS = (
     "factor", "seed", "turn, deviation", "scale", "shift", "correlation of turns",
     "error of turns", "error of scales", "nearest is the match, %",
@@ -59,29 +60,29 @@ def disturbed(
 
 
 def described(patches: torch.Tensor) -> torch.Tensor:
-    """Unit vectors of blurred pixels."""
+    """The fixed descriptor: unit vectors of blurred pixels."""
     blurred = functional.avg_pool2d(patches, 5, 1, 2, count_include_pad=False)
     return unit(resize(standardise(blurred), 8).flatten(1))
 
 
 def predicted(network: SpatialTransformer, patches: torch.Tensor) -> torch.Tensor:
     """The maps (n, 2, 3) of a network for 42x42 patches."""
-    found: list[torch.Tensor] = []
-    hook = network.predict.register_forward_hook(lambda _, __, change: found.append(change))
+    changes: list[torch.Tensor] = []
+    hook = network.predict.register_forward_hook(lambda _, __, change: changes.append(change))
     with torch.inference_mode():
         for some in patches.split(256):
             network.aligned(some)
     hook.remove()
-    return torch.cat(found).view(-1, 2, 3) + torch.eye(2, 3)
+    return torch.cat(changes).view(-1, 2, 3) + torch.eye(2, 3)
 
 
 def degrees(maps: torch.Tensor) -> torch.Tensor:
-    """The turn of each map."""
+    """The turn of each map, in degrees."""
     return torch.atan2(maps[:, 1, 0] - maps[:, 0, 1], maps[:, 0, 0] + maps[:, 1, 1]).rad2deg()
 
 
 def octaves(maps: torch.Tensor) -> torch.Tensor:
-    """The scale of each map."""
+    """The scale of each map, in octaves."""
     return torch.linalg.det(maps[:, :, :2]).abs().sqrt().log2()
 
 
@@ -107,12 +108,12 @@ def loss_of(vectors: torch.Tensor) -> torch.Tensor:
 def learned(
     patches: np.ndarray, rows: np.ndarray, *, factor: float, steps: int, turn: float, seed: int
 ) -> SpatialTransformer:
-    """A transformer of which only the layers that predict the maps were trained."""
+    """A transformer of which only the layers that predict the maps are trained."""
     torch.manual_seed(seed)
     network = SpatialTransformer().train()
     rng, random = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
     parts = ((network.localise, 1.0), (network.predict, factor))
-    groups = [{"params": part.parameters(), "factor": own} for part, own in parts]
+    groups = [{"params": part.parameters(), "factor": of_part} for part, of_part in parts]
     optimiser = torch.optim.Adam(groups, lr=RATE)
     for step in range(steps):
         for group in optimiser.param_groups:
@@ -128,14 +129,14 @@ def learned(
 def learned_together(
     patches: np.ndarray, rows: np.ndarray, *, factor: float, steps: int, turn: float, seed: int
 ) -> SpatialTransformer:
-    """A transformer trained whole, by DOAP: batches of 64 points with 4 patches each."""
+    """A transformer that is trained as a whole, by DOAP: batches have 64 points of 4 patches."""
     torch.manual_seed(seed)
     network = SpatialTransformer(dropout=0.1).train()
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     rng, random = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
     slow = [*network.predict.parameters()]
     named = network.named_parameters()
-    rest = [own for name, own in named if not name.startswith("predict")]
+    rest = [parameter for name, parameter in named if not name.startswith("predict")]
     groups = [{"params": rest, "factor": 1.0}, {"params": slow, "factor": factor}]
     optimiser = torch.optim.Adam(groups, lr=RATE)
     for step in range(steps):
@@ -169,16 +170,17 @@ def measured(
     """The cells of a row of the second table.
 
     Args:
-        network: trained.
-        patches: of the data set, 64x64.
-        rows: of the points that are tested.
-        turn: degrees either way.
-        whole_network: its own vectors find matches, in place of the fixed descriptor's.
+        network: the trained network.
+        patches: patches of the data set, 64x64.
+        rows: rows of the tested points.
+        turn: most degrees, in either direction.
+        whole_network: whether matches are found by the network's vectors, not by the fixed
+            descriptor's.
     """
     rng, random = np.random.default_rng(5), torch.Generator().manual_seed(5)
     seen, given = pairs(patches, rows, TESTED, turn, rng, random)
-    found = predicted(network, seen)
-    whole = given[:, :, :2] @ found[:, :, :2]
+    maps_found = predicted(network, seen)
+    whole = given[:, :, :2] @ maps_found[:, :, :2]
 
     def error(maps: torch.Tensor, of: Callable[[torch.Tensor], torch.Tensor]) -> float:
         first, second = maps[:, :, :2].chunk(2)
@@ -189,25 +191,25 @@ def measured(
         return float((torch.cdist(a, b).argmin(1) == torch.arange(len(a))).float().mean())
 
     with torch.inference_mode():
-        own = vectors_of(network, seen) if whole_network else described(network.aligned(seen))
-    correlation = np.corrcoef(degrees(found).numpy(), -degrees(given).numpy())[0, 1]
+        vectors = vectors_of(network, seen) if whole_network else described(network.aligned(seen))
+    correlation = np.corrcoef(degrees(maps_found).numpy(), -degrees(given).numpy())[0, 1]
     plain = "" if whole_network else f"{100 * right(described(resize(seen, 32))):.1f} → "
     return [
-        f"{degrees(found).std():.2f}",
-        f"{octaves(found).std():.3f}",
-        f"{found[:, 0, 2].std():.3f}",
+        f"{degrees(maps_found).std():.2f}",
+        f"{octaves(maps_found).std():.3f}",
+        f"{maps_found[:, 0, 2].std():.3f}",
         f"{correlation:.2f}",
         f"{error(given, degrees):.1f} → {error(whole, degrees):.1f}",
         f"{error(given, octaves):.3f} → {error(whole, octaves):.3f}",
-        f"{plain}{100 * right(own):.1f}",
+        f"{plain}{100 * right(vectors):.1f}",
     ]
 
 
 def spread(patches: np.ndarray) -> list[str]:
     """Lines of the first table."""
     rows = np.random.default_rng(0).permutation(len(patches))[:2000]
-    own = card.read(shipped.FOLDER / "doap-st.json")
-    network = trained.load(shipped.FOLDER / "doap-st.safetensors", own)
+    facts = card.read(shipped.FOLDER / "doap-st.json")
+    network = trained.load(shipped.FOLDER / "doap-st.safetensors", facts)
     assert isinstance(network, SpatialTransformer)
     maps = predicted(network, torch.from_numpy(patches[rows])[:, None].float())
     lengths = torch.linalg.svdvals(maps[:, :, :2])
@@ -232,7 +234,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--steps", type=int, default=250)
     parser.add_argument("--whole", action="store_true", help="train the descriptor, too, by DOAP")
-    parser.add_argument("--turn", type=float, default=30.0, help="degrees either way")
+    parser.add_argument("--turn", type=float, default=30.0, help="degrees, in either direction")
     given = parser.parse_args()
     print("\n".join(spread(stored(training_sets.open_set(str(given.held_out)), 42))), flush=True)
     dataset = training_sets.open_set(str(given.data))

@@ -1,9 +1,9 @@
-"""Write the tables of the zoo beside RootSIFT and published weights, from the records.
+"""Write tables of the zoo's weights, RootSIFT and published weights, from the records.
 
     python -m studies.zoo_tables --results results
 
 writes RESULTS/studies/zoo.md and prints the table of docs/models.md. The same records give the same
-bytes; nothing is measured here.
+bytes; the script measures nothing.
 """
 
 import argparse
@@ -58,28 +58,28 @@ Board = Mapping[str, results.Record]  # by the model's name
 def board(
     records: Sequence[results.Record], protocol: str, data: str, split: str = "", options: str = ""
 ) -> Board:
-    """Complete records of a protocol on a data set, by model, of one set of options.
+    """Complete records of a protocol with one set of options on a data set, by model.
 
-    Records of a shipped model count only if they are of the shipped weights. Of a data set with
-    several splits, give one.
+    Records of a shipped model count only if they are of the shipped weights. If a data set has
+    several splits, give one of them.
     """
     shipped = {file.stem: cards.read(file).weights for file in shipped_cards()}
     return {
-        one.model.name: one
-        for one in records
-        if (one.protocol.name, one.data.name) == (protocol, data)
-        and one.protocol.options_text == options
-        and one.data.complete
-        and split in ("", one.data.split)
-        and one.model.weights == shipped.get(one.model.name, one.model.weights)
+        record.model.name: record
+        for record in records
+        if (record.protocol.name, record.data.name) == (protocol, data)
+        and record.protocol.options_text == options
+        and record.data.complete
+        and split in ("", record.data.split)
+        and record.model.weights == shipped.get(record.model.name, record.model.weights)
     }
 
 
 def names(known: Board, by: str) -> list[str]:
-    """Names of the other models, then of the zoo's, best first by a score."""
+    """Names of the other models, then names of the zoo's models, best first by a score."""
     zoo = [file.stem for file in shipped_cards() if file.stem in known]
     return [
-        *(one for one in BESIDE if one in known),
+        *(name for name in BESIDE if name in known),
         *sorted(zoo, key=lambda n: -known[n].scores[by]),
     ]
 
@@ -97,21 +97,22 @@ def cell(value: float, better: bool, form: str = "{:.1f}") -> str:
 
 def hpatches(records: Sequence[results.Record]) -> Iterator[str]:
     """Section on matching on sets in HPatches' form."""
-    found = {data: board(records, "hpatches/matching", data) for data in HPATCHES}
+    boards = {data: board(records, "hpatches/matching", data) for data in HPATCHES}
 
     def rows() -> Iterator[list[str]]:
-        for name in names(found[HPATCHES[0]], "matching/map"):
-            row = [markdown(name), found[HPATCHES[0]][name].model.size]
-            for known in found.values():
-                maps = {one: 100 * record.scores["matching/map"] for one, record in known.items()}
-                best = max(maps[one] for one in BARS if one in maps)
+        for name in names(boards[HPATCHES[0]], "matching/map"):
+            row = [markdown(name), boards[HPATCHES[0]][name].model.size]
+            for known in boards.values():
+                maps = {model: 100 * r.scores["matching/map"] for model, r in known.items()}
+                best = max(maps[bar] for bar in BARS if bar in maps)
                 row.append(cell(maps[name], maps[name] > best) if name in maps else "—")
             yield row
 
     yield "## Matching mAP on sets in HPatches' form\n"
-    yield f"Bold: better than {', '.join(BARS)}."
-    yield "hpatches-mini: 100 regions of each of churchill, graffiti and leuven; the others all"
-    yield "regions, of churchill, graffiti and wormhole, and of Oxford's eight.\n"
+    yield f"Scores in bold are better than those of {', '.join(BARS)}."
+    yield "hpatches-mini has 100 regions of each of churchill, graffiti and leuven. The other two"
+    yield "sets have all regions: hpatches-built-images of churchill, graffiti and wormhole,"
+    yield "hpatches-built-oxford of Oxford's eight sequences.\n"
     yield from table(["dim", *HPATCHES], rows())
 
 
@@ -120,14 +121,15 @@ def beside(records: Sequence[results.Record]) -> Iterator[str]:
     boards = [board(records, *where) for where in WHOLE.values()]
 
     def rows() -> Iterator[list[str]]:
-        for name in (one for one in names(boards[0], "matching/map") if one != DEFAULT):
-            yield [markdown(name), *(difference(known, name) for known in boards)]
+        for name in names(boards[0], "matching/map"):
+            if name != DEFAULT:
+                yield [markdown(name), *(difference(known, name) for known in boards)]
 
-    yield f"## Matching mAP of {DEFAULT} less that of others\n"
-    yield "In points; in brackets the 95 % interval over sequences (Student's, of pairs); bold: it"
-    yield "lies above 0, italic: below. The first two columns are of three sequences each."
-    yield "Intervals are of these very weights, each of one training: what another seed would do is"
-    yield f"not in them, and {DEFAULT} had twice as many batches.\n"
+    yield f"## Matching mAP of {DEFAULT} minus that of others\n"
+    yield "Differences are in points; brackets hold the 95 % interval over sequences (Student's"
+    yield "t, paired). Bold: the interval is above 0; italic: below 0. The first two columns have"
+    yield "three sequences each. The intervals do not include the variance between training seeds."
+    yield f"{DEFAULT} had twice as many batches as the zoo's other weights.\n"
     yield from table([*WHOLE], rows())
 
 
@@ -152,27 +154,28 @@ def scene_maps(record: results.Record) -> Mapping[str, float]:
         ValueError: if their mean is not the headline.
     """
     if record.protocol.name == "oxford":
-        found = {one: record.scores[f"{one}/map"] for one in SIX}
+        maps = {sequence: record.scores[f"{sequence}/map"] for sequence in SIX}
     else:
-        found = {scene: own["matching/map"] for scene, own in record.scenes.items()}
-    if not math.isclose(np.mean([*found.values()]), record.scores[record.protocol.headline]):
+        maps = {scene: values["matching/map"] for scene, values in record.scenes.items()}
+    if not math.isclose(np.mean([*maps.values()]), record.scores[record.protocol.headline]):
         raise ValueError(f"the headline of {record.model.name} is not the mean over sequences")
-    return found
+    return maps
 
 
 def oxford(title: str, known: Board) -> Iterator[str]:
     """Section on Oxford: the mean over its six sequences, and each sequence."""
-    columns = {"map": "map", **{one: f"{one}/map" for one in SIX}}
+    columns = {"map": "map", **{sequence: f"{sequence}/map" for sequence in SIX}}
     base = known[ROOTSIFT].scores
 
     def rows() -> Iterator[list[str]]:
         for name in names(known, "map"):
-            own = known[name].scores
-            cells = [cell(100 * own[key], own[key] > base[key]) for key in columns.values()]
-            yield [markdown(name), f"{own['map'] / base['map']:.3f}", *cells]
+            scores = known[name].scores
+            cells = [cell(100 * scores[key], scores[key] > base[key]) for key in columns.values()]
+            yield [markdown(name), f"{scores['map'] / base['map']:.3f}", *cells]
 
     yield f"## Oxford, {title}\n"
-    yield f"Bold: better than {ROOTSIFT}; ratio: of `map` to its.\n"
+    yield f"Scores in bold are better than those of {ROOTSIFT}. The ratio is `map` divided by the"
+    yield f"`map` of {ROOTSIFT}.\n"
     yield from table(["ratio", *columns], rows())
 
 
@@ -182,25 +185,26 @@ def eth(known: Board) -> Iterator[str]:
 
     def rows() -> Iterator[list[str]]:
         for name in names(known, "total/observations"):
-            own, row = known[name].scores, [markdown(name)]
+            scores, row = known[name].scores, [markdown(name)]
             for key, form in OF_ETH.values():
-                gain = own[key] - base[key]
-                row.append(cell(own[key], (-gain if key.endswith("px") else gain) > 0, form))
+                gain = scores[key] - base[key]
+                row.append(cell(scores[key], (-gain if key.endswith("px") else gain) > 0, form))
             yield row
 
     yield "## Structure from motion, on the keypoints of COLMAP's SIFT\n"
-    yield f"Bold: better than {ROOTSIFT}: more points and observations, a smaller error."
-    yield "The zoo's networks learned from castle-P30, two of whose images show the fountain of"
-    yield "Fountain-P11, small; Herzjesu-P8 is of another place.\n"
+    yield f"Numbers in bold are better than those of {ROOTSIFT}: more points and observations, or a"
+    yield "smaller error. The zoo's networks were trained on castle-P30; two of its images show the"
+    yield "fountain of Fountain-P11, at a small size. Herzjesu-P8 shows another place.\n"
     yield from table([*OF_ETH], rows())
 
 
 def by_ratio(records: Sequence[results.Record]) -> Iterator[str]:
     """Section on structure from motion by the matching ratio; models with several ratios."""
     ratios = {RATIO: ""}
-    for one in records:
-        if [*one.protocol.options] == ["ratio"] and (one.data.name, one.data.split) == ETH:
-            ratios[float(one.protocol.options["ratio"])] = one.protocol.options_text
+    for record in records:
+        facts = record.protocol
+        if [*facts.options] == ["ratio"] and (record.data.name, record.data.split) == ETH:
+            ratios[float(facts.options["ratio"])] = facts.options_text
     if len(ratios) == 1:
         return
     boards = {ratio: board(records, "eth", *ETH, ratios[ratio]) for ratio in sorted(ratios)}
@@ -210,11 +214,11 @@ def by_ratio(records: Sequence[results.Record]) -> Iterator[str]:
             of_model = {
                 ratio: known[name].scores for ratio, known in boards.items() if name in known
             }
-            for ratio, own in of_model.items() if len(of_model) > 1 else ():
-                cells = [form.format(own[key]) for key, form in OF_ETH.values()]
+            for ratio, scores in of_model.items() if len(of_model) > 1 else ():
+                cells = [form.format(scores[key]) for key, form in OF_ETH.values()]
                 yield [markdown(name), f"{ratio:g}", *cells]
 
-    yield "## Structure from motion, by the ratio up to which nearest vectors match\n"
+    yield "## Structure from motion, by the largest accepted ratio of distances\n"
     yield from table(["ratio", *OF_ETH], rows())
 
 
@@ -224,8 +228,8 @@ def short(records: Sequence[results.Record]) -> str:
 
     def rows() -> Iterator[list[str]]:
         for name in names(boards[0], "matching/map"):
-            found = [known.get(name) for known in boards]
-            cells = [f"{100 * r.scores[r.protocol.headline]:.1f}" if r else "—" for r in found]
+            of_model = [known.get(name) for known in boards]
+            cells = [f"{100 * r.scores[r.protocol.headline]:.1f}" if r else "—" for r in of_model]
             yield [f"`{name}`", boards[0][name].model.size, *cells]
 
     return "\n".join(table(["dim", *SHORT], rows()))
@@ -234,10 +238,11 @@ def short(records: Sequence[results.Record]) -> str:
 def text(records: Sequence[results.Record]) -> str:
     """The whole page."""
     lines = [
-        "# The zoo's weights beside RootSIFT and published ones\n",
-        "From the records of this folder, by `studies/zoo_tables.py`. `adasample` had twice as",
-        "many batches as the zoo's other weights; with as many, methods are compared in",
-        "[method-comparison.md](method-comparison.md).\n",
+        "# The zoo's weights compared with RootSIFT and published weights\n",
+        "`studies/zoo_tables.py` makes this page from the records of this folder. `adasample` had",
+        "twice as many batches as the zoo's other weights.",
+        "[method-comparison.md](method-comparison.md) compares methods with equal numbers of",
+        "batches.\n",
         *hpatches(records),
     ]
     for title, where in OXFORD.items():
@@ -248,7 +253,7 @@ def text(records: Sequence[results.Record]) -> str:
 
 
 def main() -> None:
-    """Read the records, write the tables, print the short one."""
+    """Read the records, write the tables, and print the short table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", required=True, type=Path)
     folder = parser.parse_args().results

@@ -1,23 +1,24 @@
-"""Train the zoo's weights from photographs, under one setting for all methods.
+"""Train the zoo's weights from photographs, with one setting for all methods.
 
     python -m studies.zoo_training --images DIR --places DIR --photographs DIR --out DIR
         --licence TEXT [--patches N] [--seed N] [RECIPE ...]
 
-`--images` show different things. `--places` holds a folder of photographs for each place.
-`--photographs` are some of the photographs of places, no two of the same view. The shipped weights
-are from BSDS500 (images), castle-P30 and SceauxCastle (places), and from 0000, 0015 and 0021 of
-castle-P30 and 100_7105 of SceauxCastle (photographs). Sets are built in OUT/sets, in half an hour
-on two cores. An interrupted training in OUT/<recipe>-<seed> continues.
+The images of `--images` show different things. `--places` holds a folder of photographs for each
+place. `--photographs` holds some of the photographs of places, no two of the same view. The shipped
+weights are from BSDS500 (images), castle-P30 and SceauxCastle (places), and from 0000, 0015 and
+0021 of castle-P30 and 100_7105 of SceauxCastle (photographs). Sets are built in OUT/sets, in half
+an hour on two cores. An interrupted training in OUT/<recipe>-<seed> continues.
 
-All methods see the same number of patches with a gradient, in batches of the same size, with the
-same turns and flips. A batch is of few images, except that half of L2-Net's batch goes through the
-points in order. All are trained by Adam, at a rate that falls linearly to 0. The papers' rates are
-for a hundred times as many batches; with them, the order of methods would be the order of their
-rates. The rate was chosen with HardNet alone, whose matching mAP on held-out sequences after 120
-batches was 44.3 at 0.003, 44.0 at 0.005, 43.9 at 0.01 and 41.9 at 0.03 (the best rate of each
-method: results/studies/method-comparison.md). The network is L2-Net on standardised patches, also
-for mixed context; L2-Net+ and DOAP's transformer have their own networks. The rest is the
-difference between the papers. `studies.ship` puts the weights of a training into the zoo.
+All methods use the same number of patches with a gradient, in batches of the same size, with the
+same turns and flips. A batch has patches of few images; only half of L2-Net's batch goes through
+the points in order instead. All are trained by Adam, with a learning rate that falls linearly to 0.
+The papers' rates are for a hundred times as many batches; with them, the order of methods would be
+the order of their rates. The rate was chosen with HardNet only, whose matching mAP on held-out
+sequences after 120 batches was 44.3 at 0.003, 44.0 at 0.005, 43.9 at 0.01 and 41.9 at 0.03 (the
+best rate of each method: results/studies/method-comparison.md). The network is L2-Net on
+standardised patches, also for mixed context; L2-Net+ and DOAP's transformer have their own
+networks. All other differences are differences between the papers. `studies.ship` puts the weights
+of a training into the zoo.
 """
 
 import argparse
@@ -48,12 +49,12 @@ ALIKE = (
 )  # fmt: skip
 OPTIONS = {
     "pairs": BATCH // 2, "patches": BATCH, "in_order": BATCH // 4, "at_random": BATCH // 4,
-    "images": 3, "share": 1.0,  # where negatives come from
-    "e2": BATCH / 2 / 128,  # a sum that doesn't grow with the batch, as L2-Net's others do: for 128
-    "class_size": 4, "turn": 0.0,  # of a point, where a method looks at several; copies fill up
-    "separate": False,  # batch normalisation sees the whole batch, as it does in DOAP
+    "images": 3, "share": 1.0,  # the images that negatives come from
+    "e2": BATCH / 2 / 128,  # L2-Net's E2 does not grow with the batch; its weight is for 128 pairs
+    "class_size": 4, "turn": 0.0,  # for methods with classes of a point; copies fill up a class
+    "separate": False,  # batch normalisation uses the whole batch, as in DOAP
 }  # fmt: skip
-DROPOUT = 0.1  # of all networks that have it
+DROPOUT = 0.1  # of all networks with dropout
 
 
 def sets(given: argparse.Namespace) -> list[Path]:
@@ -78,31 +79,33 @@ def settings(
 ) -> list[str]:
     """Settings that replace those of a recipe; only options that its method has."""
     takes = set(inspect.signature(find("method", recipe.method.name)).parameters)
-    found = [*ALIKE, f"seed={seed}", f"epochs={EPOCHS}"]
+    changes = [*ALIKE, f"seed={seed}", f"epochs={EPOCHS}"]
     if recipe.network.name == "l2net-mean-deviation":
-        found += ["network.name=l2net", f"network.dropout={DROPOUT}"]
+        changes += ["network.name=l2net", f"network.dropout={DROPOUT}"]
     elif "dropout" in recipe.network.options:
-        found += [f"network.dropout={DROPOUT}"]
+        changes += [f"network.dropout={DROPOUT}"]
     if recipe.method.options.get("class_size") is None:  # pairs of a point's own patches
         takes -= {"class_size", "turn"}
-    found += [f"method.{key}={json.dumps(one)}" for key, one in options.items() if key in takes]
-    return [*found, f"steps_per_epoch={max(1, round(patches / BATCH / EPOCHS))}"]
+    changes += [f"method.{key}={json.dumps(v)}" for key, v in options.items() if key in takes]
+    return [*changes, f"steps_per_epoch={max(1, round(patches / BATCH / EPOCHS))}"]
 
 
 def main() -> None:
-    """Build missing sets, run the trainings that are not finished."""
+    """Build missing sets, and run the trainings that are not finished."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("recipes", nargs="*", default=RECIPES)
     for folder in ("images", "places", "photographs", "out"):
         parser.add_argument(f"--{folder}", required=True, type=Path)
-    parser.add_argument("--licence", required=True, help="of the weights, by that of the images")
-    parser.add_argument("--patches", type=int, default=1_000_000, help="with a gradient")
+    parser.add_argument(
+        "--licence", required=True, help="licence of the weights, from the images' licences"
+    )
+    parser.add_argument("--patches", type=int, default=1_000_000, help="patches with a gradient")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     data = [*map(str, sets(given))]
     for name in given.recipes:
-        said = [f"licence={given.licence}", *settings(read(name), given.patches, given.seed)]
-        trained_or_resumed(name, given.out / f"{name}-{given.seed}", data, said)
+        changes = [f"licence={given.licence}", *settings(read(name), given.patches, given.seed)]
+        trained_or_resumed(name, given.out / f"{name}-{given.seed}", data, changes)
 
 
 if __name__ == "__main__":

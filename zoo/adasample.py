@@ -3,18 +3,19 @@
 X.-Y. Zhang, L. Zhang, Z.-Y. Zheng, Y. Liu, J.-W. Bian, M.-M. Cheng, AdaSample: adaptive sampling of
 hard positives for descriptor learning; "(n)" is an equation of the later version. Each step
 describes all patches of n classes, the points of a training set, with the present network. Each
-class gives a random anchor and a positive. A patch that is far from the anchor is the more likely
-to be the positive, and the more so the smaller the loss has become.
+class gives a random anchor and a positive. A patch is more likely to be the positive if it is
+farther from the anchor; this preference grows as the loss falls.
 
 The papers leave some questions open. This file answers them:
 
-- The choice uses vectors of evaluation mode: no dropout, running averages in batch normalisation.
-- The moving average of the loss starts at the margin, which is the loss of a network that gives all
-  patches one vector, and moves by 1 % each step.
-- Weights use the distance in the pass that trains. (13) gives them up to a factor; their mean in
-  each batch is 1, because a learning rate of 10 belongs to a mean.
+- Pairs are drawn by vectors of evaluation mode: no dropout, and running averages in batch
+  normalisation.
+- The moving average of the loss starts at the margin, which is the loss of a network that gives the
+  same vector for all patches, and moves by 1 % each step.
+- Weights use the distances of training mode. (13) gives the weights up to a factor; here their mean
+  in each batch is 1, because a learning rate of 10 suits a mean loss.
 - Generated positives are turned by up to 20 degrees, about the error of an orientation detector.
-- Where the paper is silent (dropout, statistics of batch normalisation, flips and turns), recipes
+- Details that the paper does not give (dropout, statistics of batch normalisation, flips and turns)
   follow HardNet's released code, because the paper compares its results with HardNet's.
 """
 
@@ -38,9 +39,9 @@ Distance = Literal["angle", "euclidean"]
 Negatives = Literal["same", "cross"]
 Chosen = Int[torch.Tensor, " n"]
 
-MOVES = 0.01  # of the average loss, in a step
-SHARPEST = 1e6  # exponent; between a distance and one less by 1e-5 it leaves no choice
-CLOSE = 0.05  # a pair nearer than this weighs as much as one at this distance
+MOVES = 0.01  # share of the new loss in the moving average, in a step
+SHARPEST = 1e6  # largest exponent; with it, a distance always beats one that is smaller by 1e-5
+CLOSE = 0.05  # pairs nearer than this get the weight of a pair at this distance
 CROSSED = {"angle": angle, "euclidean": euclidean}
 PAIRED = {"angle": angle_paired, "euclidean": euclidean_paired}
 
@@ -58,13 +59,14 @@ def hinge(
 
     Args:
         anchor: unit vectors.
-        positive: the match of each.
-        point: of each pair.
+        positive: unit vectors, the match of each anchor.
+        point: the point of each pair.
         margin: t.
         distance: d; "angle" is the paper's AHT, "euclidean" its HT.
-        negatives: which distances d_neg is the least of. "same": anchors from anchors of other
-            pairs, and positives from positives, as (14) says. "cross": anchors from positives of
-            other pairs, as in HardNet's code, which the text before (14) cites.
+        negatives: d_neg is the least of these distances. "same": between anchors of different
+            pairs and between positives of different pairs, as in (14). "cross": between anchors
+            and positives of different pairs, as in HardNet's code, which the text before (14)
+            cites.
     """
     cross = CROSSED[distance]
     if negatives == "same":
@@ -76,7 +78,7 @@ def hinge(
 
 
 def weights(near: Float[torch.Tensor, " n"]) -> Float[torch.Tensor, " n"]:
-    """w_i, in proportion to 1 / d_pos (13), with mean 1; constants, without a gradient."""
+    """w_i, proportional to 1 / d_pos (13), with mean 1; constants without a gradient."""
     inverse = 1 / near.detach().clamp(min=CLOSE)
     return inverse / inverse.mean()
 
@@ -84,9 +86,9 @@ def weights(near: Float[torch.Tensor, " n"]) -> Float[torch.Tensor, " n"]:
 def chances(
     distance: Float[torch.Tensor, "n k"], anchor: Chosen, exponent: float
 ) -> Float[torch.Tensor, "n k"]:
-    """p_i, in proportion to d(x_i, x_anchor)^exponent (13), 0 for the anchor itself.
+    """p_i, proportional to d(x_i, x_anchor)^exponent (13), and 0 for the anchor itself.
 
-    Computed from logarithms: as training goes on, the exponent grows without bound.
+    They are computed from logarithms, because the exponent grows without bound during training.
     """
     logarithm = min(exponent, SHARPEST) * distance.double().log()
     return logarithm.scatter(1, anchor[:, None], -math.inf).softmax(dim=1)
@@ -95,8 +97,9 @@ def chances(
 class AdaSample(Method):
     """Mean of w_i L_i over pairs drawn by (13); algorithm 1.
 
-    lambda 0 draws any pair of a class, infinity the farthest: the paper's Hardpos. The paper's
-    HardNet* also draws any pair, but its loss is HardNet's: recipe hardnet-star.
+    With lambda 0, every pair of a class is equally likely; with infinity, the farthest patch is the
+    positive (the paper's Hardpos). The paper's HardNet* also draws random pairs, but uses HardNet's
+    loss; see recipe hardnet-star.
     """
 
     average: Float[torch.Tensor, ""]
@@ -121,21 +124,22 @@ class AdaSample(Method):
         """Keep the options.
 
         Args:
-            pairs: n, in a batch.
-            lambda_: the exponent is lambda over the average loss.
+            pairs: n, pairs in a batch.
+            lambda_: the exponent is lambda divided by the average loss.
             margin: t.
-            distance: by which pairs are drawn and the loss is measured.
+            distance: distance by which pairs are drawn, and of which the loss is made.
             negatives: see `hinge`.
-            class_size: k, patches from which a pair is drawn. 15 is the paper's "*". A point of
-                HPatches has 16 patches: 15 of them are drawn anew each step, 16 takes all.
-            turn: degrees either way of the patches that fill a class.
+            class_size: k, number of patches from which a pair is drawn; 15 is the paper's "*". A
+                point of HPatches has 16 patches: with 15, other patches are drawn in each step;
+                with 16, all are used.
+            turn: most degrees, in either direction, by which patches that fill a class are turned.
             sos: weight of SOSNet's regularisation, which the paper leaves as future work.
-            neighbours: of that regularisation.
-            images: a share of the points is seen in so many images, drawn anew each step.
-            share: of the points.
-            neighbourhood: of that regularisation, as in SOSNet.
-            separate: anchors and positives pass batch normalisation separately, as in HardNet's
-                released code; the paper does not say.
+            neighbours: number of neighbours in that regularisation.
+            images: number of images that show the share of the points, drawn anew in each step.
+            share: share of the points.
+            neighbourhood: kind of neighbours in that regularisation; see SOSNet.
+            separate: whether anchors and positives pass batch normalisation separately, as in
+                HardNet's released code; the paper does not say.
 
         Raises:
             ValueError: if a patch and its copy could be a pair.
@@ -153,7 +157,7 @@ class AdaSample(Method):
         self.register_buffer("average", torch.tensor(margin))
 
     def steps_of_a_pass(self, groups: Groups) -> int:
-        """A pair of each point."""
+        """Steps that use one pair of each point."""
         return len(groups) // self.pairs
 
     def pairs_per_step(self) -> int:
@@ -161,7 +165,7 @@ class AdaSample(Method):
         return self.pairs
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
-        """Whole classes, from which `forward` chooses; with lambda 0, random pairs of them."""
+        """Whole classes, from which `forward` draws pairs; with lambda 0, random pairs."""
         n, k, images, share = self.pairs, self.class_size, self.images, self.share
         if not self.lambda_:
             return classes.random_pairs(
@@ -205,11 +209,11 @@ class AdaSample(Method):
     def choice(
         self, vectors: Float[torch.Tensor, "m dim"], random: torch.Generator
     ) -> Int[torch.Tensor, " both"]:
-        """Rows of the chosen anchors, then of the chosen positives; each k rows are a class.
+        """Rows of the chosen anchors, then rows of the chosen positives.
 
         Args:
-            vectors: of unit length.
-            random: on the CPU, where the drawing is done, so that all devices draw the same.
+            vectors: unit vectors; each k rows are a class.
+            random: a generator on the CPU: all devices draw there, so they draw the same rows.
         """
         k = self.class_size
         n = len(vectors) // k

@@ -1,4 +1,4 @@
-"""AdaSample's figure 3: is the matching distance a good stand-in for the length of the gradient?"""
+"""AdaSample's figure 3: compares the distance of a pair with the length of its gradient."""
 
 from dataclasses import dataclass
 
@@ -14,14 +14,14 @@ from zoo.adasample import CROSSED, PAIRED, Distance
 class Informativeness:
     """Distance and gradient length of each candidate for a positive."""
 
-    distance: Float[torch.Tensor, "n candidates"]  # from its anchor
-    gradient: Float[torch.Tensor, "n candidates"]  # length, over all weights of the network (2)
+    distance: Float[torch.Tensor, "n candidates"]  # to the anchor
+    gradient: Float[torch.Tensor, "n candidates"]  # length over all weights of the network (2)
 
     @property
     def induced(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Probabilities within each class in proportion to the distance (7), and to the gradient.
+        """Probabilities within each class, proportional to the distance (7) and to the gradient.
 
-        Classes in which no candidate gives a gradient are left out; the paper saw no such class.
+        Classes without any gradient are left out; the paper reports no such class.
         """
         learns = self.gradient.sum(dim=1) > 0
         both = self.distance[learns], self.gradient[learns]
@@ -30,16 +30,17 @@ class Informativeness:
 
     @property
     def correlation(self) -> float:
-        """Pearson's, of the two kinds of probabilities, over all candidates of all classes.
+        """Pearson's correlation of the two kinds of probabilities, over all candidates.
 
         Raises:
-            InputError: if one kind does not vary: no class has two candidates, or none a gradient.
+            InputError: if one kind does not vary: no class has two candidates, or no class has a
+                gradient.
         """
         both = torch.stack([x.flatten() for x in self.induced]).double()
         if both.shape[1] < 2 or (both.std(dim=1) == 0).any():
             raise InputError(
-                f"the probabilities of {both.shape[1]} candidates don't vary: a correlation is"
-                " undefined; give classes of three patches or more, and a margin that is not kept"
+                f"the probabilities of {both.shape[1]} candidates don't vary, so the correlation is"
+                " undefined: give classes of three patches or more, and a larger margin"
             )
         return float(torch.corrcoef(both)[0, 1])
 
@@ -51,10 +52,10 @@ def informativeness(
     margin: float,
     distance: Distance,
 ) -> Informativeness:
-    """Measure distance and gradient of all patches of each class but the first, the anchor.
+    """Distance and gradient of all patches of each class except the first, which is the anchor.
 
-    The loss is (14) within n pairs: all anchors, and the j-th patches of all classes. The network
-    describes as its users get it, so that no other patch has a part in a pair's gradient.
+    The loss is (14) over n pairs: all anchors, and the j-th patches of all classes. The network is
+    in evaluation mode, so that no other patch contributes to a pair's gradient.
     """
     was = network.training
     network.eval()
@@ -79,7 +80,7 @@ def informativeness(
 def _nearest(
     anchor: Float[torch.Tensor, "n dim"], positive: Float[torch.Tensor, "n dim"], distance: Distance
 ) -> Int[torch.Tensor, "n 2"]:
-    """For each pair's hardest negative: 1 if it is a positive, else 0; and its class."""
+    """The hardest negative of each pair: 0 if it is an anchor, 1 if a positive; and its class."""
     itself = torch.eye(len(anchor), dtype=torch.bool, device=anchor.device)
     within = [CROSSED[distance](x, x).masked_fill(itself, torch.inf) for x in (anchor, positive)]
     least = torch.cat(within, dim=1).argmin(dim=1)

@@ -1,4 +1,4 @@
-"""The card beside trained weights: network, training data, recipe, scores and limits."""
+"""Model cards: facts about trained weights, such as network, training data, recipe and scores."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -59,7 +59,7 @@ class Card(CardTable):
     distance: Annotated[str, AfterValidator(_known_distance)]
     dim: Annotated[int, Gt(0)]
     side: Annotated[int, Gt(0)]  # pixels of a patch that the network takes
-    trained_on: tuple[str, ...]  # sources, as "phototour/liberty"
+    trained_on: tuple[str, ...]  # names of data, for example "phototour/liberty"
     licence: str
     recipe: dict[str, Any]
     data: tuple[TrainingData, ...]
@@ -69,16 +69,17 @@ class Card(CardTable):
     machine: str  # processor or GPU, by its product name
     torch: str  # version
     curve: tuple[Moment, ...]
-    scores: dict[str, Measured]  # by "hpatches/matching on hpatches-mini, split a: matching/map"
-    limits: str  # where the weights should not be used
+    # The keys look like "hpatches/matching on hpatches-mini, split a: matching/map".
+    scores: dict[str, Measured]
+    limits: str  # limits of the training, in sentences
 
 
 def read(file: Path) -> Card:
     """The card in a file.
 
     Raises:
-        FileMissingError: if there is none.
-        InputError: if it is no card; names the faulty keys.
+        FileMissingError: if there is no such file.
+        InputError: if the file is not a valid card; names the faulty keys.
     """
     if not file.is_file():
         raise FileMissingError(f"there is no model card {file}")
@@ -86,9 +87,9 @@ def read(file: Path) -> Card:
         return Card.model_validate_json(file.read_bytes())
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise InputError(f"{file} is no model card: {problems}") from error
+        raise InputError(f"{file} is not a valid model card: {problems}") from error
 
 
 def write(file: Path, card: Card) -> None:
-    """Write a card, whole or not at all; the same card gives the same bytes."""
+    """Write a card atomically; the same card gives the same bytes."""
     atomic.write_text(file, card.model_dump_json(indent=1) + "\n")

@@ -1,10 +1,11 @@
 """DOAP: descriptors optimised for average precision, real-valued and binary.
 
 K. He, Y. Lu, S. Sclaroff, Local descriptors optimized for average precision, CVPR 2018; "(n)" is
-its equation n. Each patch of a batch queries all others for those of its own point. Distances fall
-into the b + 1 bins of a histogram, softly, so that what its counts say of average precision has a
-gradient. The paper takes that closed form from K. He, F. Cakir, S. A. Bargal, S. Sclaroff, Hashing
-as tie-aware learning to rank, CVPR 2018. Batches, networks and the mined labels have their files.
+its equation n. Each patch of a batch is a query for the patches of its own point among all others.
+Distances are counted softly in the b + 1 bins of a histogram, so that the average precision
+computed from the counts has a gradient. The paper takes its closed form from K. He, F. Cakir, S. A.
+Bargal, S. Sclaroff, Hashing as tie-aware learning to rank, CVPR 2018. Batches, networks and mined
+labels have files of their own.
 """
 
 from collections.abc import Callable
@@ -31,35 +32,35 @@ Vectors = Float[torch.Tensor, "n dim"]
 Histogram = Float[torch.Tensor, "queries bins"]
 Distractors = Literal["all", "other-sequences", "mined"]
 
-CELLS = 1 << 20  # distances held at a time: the loss takes as little memory for 4,096 patches
+CELLS = 1 << 20  # most distances in memory at a time, even for batches of 4,096 patches
 
 
 @dataclass(frozen=True)
 class Bins:
-    """Where the distance of two vectors falls among bins 0..last, by their inner product."""
+    """The bins 0..last of a histogram of distances, as functions of the inner product."""
 
     last: int
-    place: Callable[[torch.Tensor], torch.Tensor]  # from the inner product; in [0, last]
-    slope: Callable[[torch.Tensor], torch.Tensor]  # of the place by the inner product, at a place
+    place: Callable[[torch.Tensor], torch.Tensor]  # inner product -> place in [0, last]
+    slope: Callable[[torch.Tensor], torch.Tensor]  # place -> derivative of the place there
 
 
 def euclidean(b: int) -> Bins:
-    """b + 1 bins with their middles at 0, 2 / b .. 2; of unit vectors, (9)."""
+    """b + 1 bins with centres at 0, 2 / b, ..., 2, for unit vectors (9)."""
     half = b / 2
     return Bins(b, lambda g: half * root(2 - 2 * g), lambda place: -half * half / place)
 
 
 def hamming(b: int) -> Bins:
-    """A bin for each number of differing bits, of codes in {-1, 1}^b or between, (6)."""
+    """A bin for each number of differing bits, for codes in [-1, 1]^b (6)."""
     return Bins(b, lambda g: (b - g) / 2, lambda place: torch.full_like(place, -0.5))
 
 
 class Histograms(torch.autograd.Function):
     """Counts of matches and of others in each bin, for each query: [queries, 2, bins].
 
-    (3), with delta a triangle: a distance is shared by the two bins whose middles it lies between,
-    so no count is lost, and (4), (5) need the slope of these two alone. Distances are computed
-    again for the gradient; neither way holds more than 2^20 of them.
+    This is (3) with a triangle for delta: a distance is divided between the two bins whose centres
+    are on both sides of it. So no count is lost, and (4), (5) need only the slopes of these two
+    bins. For the gradient, distances are computed again; neither pass holds more than 2^20 of them.
     """
 
     @staticmethod
@@ -71,7 +72,7 @@ class Histograms(torch.autograd.Function):
         query: Int[torch.Tensor, " queries"],
         bins: Bins,
     ) -> Float[torch.Tensor, "queries 2 bins"]:
-        """Count."""
+        """Count the distances of each query."""
         ctx.save_for_backward(vectors, point, ignored, query)
         ctx.bins = bins
         counts = []
@@ -88,10 +89,10 @@ class Histograms(torch.autograd.Function):
     def backward(
         ctx: Any, gradient: Float[torch.Tensor, "queries 2 bins"]
     ) -> tuple[torch.Tensor, None, None, None, None]:
-        """The gradient by the vectors, both as queries and as retrieved vectors."""
+        """The gradient with respect to the vectors, as queries and as retrieved vectors."""
         vectors, point, ignored, query = ctx.saved_tensors
         bins = ctx.bins
-        # Farther by a bin, a distance moves its whole share from one bin to the next.
+        # If a distance grows by one bin, its whole share moves to the next bin.
         steps = functional.pad(gradient.flatten(1), (0, bins.last + 1)).diff(dim=1)
         by_vector = torch.zeros_like(vectors)
         rows = _rows(vectors)
@@ -114,13 +115,13 @@ def _cells(
     query: Int[torch.Tensor, " some"],
     bins: Bins,
 ) -> tuple[Float[torch.Tensor, "some n"], Int[torch.Tensor, "some n"]]:
-    """Places among the bins, and of the lower bin of each the number.
+    """The place of each distance among the bins, and the number of its lower bin.
 
-    Bins of matches are numbered first, then those of others, then those of what is not counted: the
-    query itself, and what is ignored.
+    The bins of matches are numbered first, then the bins of others, then the bins of patches that
+    are not counted: the query itself, and ignored patches.
     """
     place = bins.place(inner(vectors[query], vectors)).clamp(0, bins.last)
-    lower = place.nan_to_num().long().clamp(max=bins.last - 1)  # what is no number stays none
+    lower = place.nan_to_num().long().clamp(max=bins.last - 1)  # NaN stays NaN in `place`
     kind = (point[query][:, None] != point).long()
     if ignored is not None:
         kind.masked_fill_(ignored[query], 2)
@@ -129,10 +130,11 @@ def _cells(
 
 
 def closed_form(matches: Histogram, everything: Histogram) -> Float[torch.Tensor, " queries"]:
-    """Average precision from counts of matches h+ and of everything h in the bins, nearest first.
+    """Average precision from counts of matches h+ and of all patches h in the bins, nearest first.
 
-    1/N+ sum_k h+_k (H+_k + H+_{k-1} + 1) / (H_k + H_{k-1} + 1), with H the cumulative sums: what
-    shares a bin has the precision of the middle of the bin. Exact where no bin holds two patches.
+    The formula is 1/N+ sum_k h+_k (H+_k + H+_{k-1} + 1) / (H_k + H_{k-1} + 1), where H are the
+    cumulative sums. All patches of a bin get the precision at the middle of the bin. The result is
+    exact if no bin holds two patches.
     """
     hits, passed = matches.cumsum(dim=1), everything.cumsum(dim=1)
     precision = (2 * hits - matches + 1) / (2 * passed - everything + 1)
@@ -146,16 +148,17 @@ def average_precision(
     *,
     ignored: Bool[torch.Tensor, "n n"] | None = None,
 ) -> Float[torch.Tensor, " queries"]:
-    """Relaxed average precision of each patch that has a match, retrieving from all the others.
+    """Relaxed average precision of each patch that has a match; it queries all other patches.
 
-    In (0, 1], and 1 where there are only matches. As bins grow it nears the exact one from below:
-    a patch stays shared by two bins, which costs less than 1/123.
+    The result is in (0, 1]; it is 1 if there are only matches. With more bins, it approaches the
+    exact average precision from below; the remaining error, because two bins share a patch, is less
+    than 1/123.
 
     Args:
-        vectors: of unit length, or codes, as the bins take them.
+        vectors: unit vectors or codes, as the bins demand.
         point: two patches match iff their points are equal.
-        bins: among which distances fall.
-        ignored: pairs, query by row, that are neither match nor distractor.
+        bins: bins of the distances.
+        ignored: pairs that are neither matches nor distractors; rows are queries.
 
     Raises:
         InputError: if no patch has a match.
@@ -186,21 +189,21 @@ class Listwise(Method):
         """Keep the options.
 
         Args:
-            patches: M, the most in a batch.
-            in_turn: step k takes point k first (RomePatches).
-            distractors: patches of all other points, or only those of other sequences (patch
-                retrieval in HPatches), or in addition those of the same sequence that label mining
-                tells from the query; then the batches are of two sequences.
-            images: `share` of the patches are of points that so many images show, drawn anew each
-                step.
-            share: of the patches.
+            patches: M, most patches in a batch.
+            in_turn: whether step k takes point k first (RomePatches).
+            distractors: "all": the patches of all other points; "other-sequences": only patches of
+                other sequences (patch retrieval in HPatches); "mined": also the patches of the same
+                sequence that look different from the query, by label mining; then each batch is of
+                two sequences.
+            images: number of images that show the share of the patches, drawn anew in each step.
+            share: share of the patches.
 
         Raises:
-            InputError: if batches are to be of few images and of two sequences.
+            InputError: if both `images` and "mined" are given.
         """
         super().__init__()
         if images is not None and distractors == "mined":
-            raise InputError("batches with mined labels are of two sequences: leave images out")
+            raise InputError("batches with mined labels have two sequences: leave images out")
         self.patches, self.in_turn, self.distractors = patches, in_turn, distractors
         self.images, self.share = images, share
         self.sequence: Int[torch.Tensor, " points"] | None = None
@@ -210,17 +213,17 @@ class Listwise(Method):
         """Mine labels, if distractors is "mined".
 
         Args:
-            patches: gives those of the whole training set, at a size.
-            groups: what is trained on.
+            patches: returns the patches of the whole training set at a size.
+            groups: the rows to train on, by point.
         """
         if self.distractors == "mined":
             self.mined = mine(patches, groups.order, np.repeat(sequences(groups), groups.size))
 
     def steps_of_a_pass(self, groups: Groups) -> int:
-        """Steps of one pass through all patches, all first points, or all pairs of sequences.
+        """Steps of one pass: through all patches, all first points, or all pairs of sequences.
 
-        With mined labels a batch is of two sequences, and an epoch of all pairs of sequences
-        (appendix C.2). If points come first in turn, an epoch has a batch for each (appendix D).
+        With mined labels, a batch has two sequences, and an epoch has all pairs of sequences
+        (appendix C.2). With `in_turn`, an epoch has a batch for each point (appendix D).
         """
         if self.distractors == "mined":
             count = int(sequences(groups).max()) + 1
@@ -228,7 +231,7 @@ class Listwise(Method):
         return len(groups) if self.in_turn else pass_of_patches(groups, self.patches)
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
-        """Whole points; of two sequences where labels are mined."""
+        """All patches of the drawn points; with mined labels, points of two sequences."""
         if self.distractors != "all":
             self.sequence = torch.from_numpy(sequences(groups))
         if self.distractors == "mined":
@@ -255,7 +258,7 @@ class Listwise(Method):
     def _ignored(
         self, point: Int[torch.Tensor, " n"], row: Int[torch.Tensor, " n"] | None
     ) -> Bool[torch.Tensor, "n n"] | None:
-        """Pairs of one sequence that are no match, and that no label says are different."""
+        """Pairs of one sequence that are not matches, and that no label marks as different."""
         if self.sequence is None:
             return None
         self.sequence = self.sequence.to(point.device)
@@ -268,7 +271,7 @@ class Listwise(Method):
 
 
 class DOAP(Listwise):
-    """By Euclidean distance of unit vectors."""
+    """DOAP for unit vectors that are compared by Euclidean distance."""
 
     def __init__(
         self,
@@ -287,16 +290,16 @@ class DOAP(Listwise):
         self.bins = bins
 
     def compared(self, vectors: Vectors) -> tuple[Vectors, Bins]:
-        """Unit vectors as they are."""
+        """The unit vectors without change, and bins of Euclidean distances."""
         return vectors, euclidean(self.bins)
 
 
 class BinaryDOAP(Listwise):
-    """By Hamming distance: a network's activations f through tanh for their signs, (8)."""
+    """DOAP for bits that are compared by Hamming distance; tanh of activations relaxes them (8)."""
 
     codes = True
 
     def compared(self, vectors: Vectors) -> tuple[Vectors, Bins]:
-        """Codes of activations; there is a bin for each distance."""
+        """The codes of activations, and a bin for each distance."""
         code = wide(vectors).tanh()
         return code, hamming(code.shape[1])

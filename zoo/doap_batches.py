@@ -1,4 +1,4 @@
-"""DOAP's batches: all patches of a point together (section 5.5, appendices C.2 and D)."""
+"""DOAP's batches: a batch has all patches of its points (section 5.5, appendices C.2 and D)."""
 
 import numpy as np
 from jaxtyping import Int
@@ -10,7 +10,7 @@ from zoo.training.groups import Groups
 from zoo.training.method import Sampler, Selection
 from zoo.training.pairs import must_have_pairs, random_points
 
-DRAW, SEQUENCES = 0xD0A9, 0xD0AB  # mixed into seeds: each use has its own random numbers
+DRAW, SEQUENCES = 0xD0A9, 0xD0AB  # mixed into seeds, so that each use has its own random numbers
 
 
 def whole_groups(
@@ -22,16 +22,16 @@ def whole_groups(
     images: int | None = None,
     share: float = 0.5,
 ) -> Sampler:
-    """Each step, random points with all their patches, as many as fit into the batch.
+    """The selection of a step: random points with all their patches, as many as fit into a batch.
 
     Args:
         groups: the training set.
-        patches: M, the most in a batch; it lacks fewer than the largest point has.
-        seed: with the step, decides all.
-        in_turn: step k takes point k first, again and again through all points.
-        images: about this share of the patches is of points that so many images show, drawn as in
-            `pairs.random_pairs`; None: from anywhere.
-        share: of the patches.
+        patches: M, most patches in a batch; a batch lacks fewer patches than the largest point has.
+        seed: decides all draws, together with the step.
+        in_turn: whether step k takes point k first, through all points again and again.
+        images: number of images that show about the share of the patches, drawn as in
+            `pairs.random_pairs`; None: points of any image.
+        share: share of the patches.
 
     Raises:
         InputError: if the training set has too few patches or images, or if a point has more
@@ -40,8 +40,8 @@ def whole_groups(
     _check(groups, patches)
     if patches > len(groups.order):
         raise InputError(
-            f"a batch is to have {patches} patches, but the training set has {len(groups.order)}:"
-            " ask for fewer (--set method.patches=...), or give more data"
+            f"a batch needs {patches} patches, but the training set has {len(groups.order)}: ask"
+            " for fewer (--set method.patches=...), or give more data"
         )
     most = min(len(groups), patches // int(groups.size.min()) + 1)
     near = share * min(1.0, patches / float(groups.size.mean()) / most)
@@ -62,15 +62,17 @@ def whole_groups(
 
 
 def two_sequences(groups: Groups, patches: int, seed: int) -> Sampler:
-    """Each step the same number of points of two sequences; an epoch is all pairs of sequences.
+    """The selection of a step: equally many points of two sequences.
+
+    An epoch takes each pair of sequences once.
 
     Args:
         groups: the training set.
-        patches: M, in a batch if all points have as many as the largest; fewer otherwise.
-        seed: with the step, decides all.
+        patches: M, patches in a batch if all points have as many as the largest; otherwise fewer.
+        seed: decides all draws, together with the step.
 
     Raises:
-        InputError: if there is one sequence, or one with too few points.
+        InputError: if there is only one sequence, or a sequence has too few points.
     """
     _check(groups, patches)
     each = patches // (2 * int(groups.size.max()))
@@ -80,8 +82,8 @@ def two_sequences(groups: Groups, patches: int, seed: int) -> Sampler:
     fewest = min(members, key=len)
     if count < 2 or not 1 <= each <= len(fewest):
         raise InputError(
-            f"a batch of {patches} patches is to have {each} points of each of two sequences, but"
-            f" the training set has {count} of them, the least with {len(fewest)} points (row"
+            f"a batch of {patches} patches needs {each} points of each of two sequences, but the"
+            f" training set has {count} sequences, the smallest with {len(fewest)} points (row"
             f" {groups.rows(fewest[0])[0]} shows one): ask for other batches (--set"
             " method.patches=...), or give other data"
         )
@@ -116,9 +118,9 @@ def _check(groups: Groups, patches: int) -> None:
     largest = int(groups.size.argmax())
     if groups.size[largest] > patches:
         raise InputError(
-            f"a batch is to have {patches} patches, but one point has {groups.size[largest]} (row"
-            f" {groups.rows(largest)[0]} is of it), and all patches of a point go together: ask for"
-            " larger batches (--set method.patches=...)"
+            f"a batch has {patches} patches, but one point has {groups.size[largest]} (row"
+            f" {groups.rows(largest)[0]} shows it), and all patches of a point go into one batch:"
+            " ask for larger batches (--set method.patches=...)"
         )
 
 

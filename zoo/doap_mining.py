@@ -1,12 +1,16 @@
 """DOAP's label mining: finds patches of one sequence that look different (appendix C.1).
 
-Patches of other points of the same sequence may show the same thing, one window of a row of them.
-They count as distractors of a query only if their cluster, by appearance, is far from the query's.
+Patches of different points of a sequence may look alike, for example two windows of a house. So a
+patch of the same sequence counts as a distractor of a query only if its cluster, by appearance, is
+far from the query's cluster.
 
-The paper leaves details open. Here, HOG is that of P. Felzenszwalb et al. (PAMI 2010) as VLFeat
-computes it, the only usual one that gives the 1,984 numbers that are left beside 256 pixels; grey
-values are in [0, 1], where two patches are about 7 apart in the one part and 4 in the other;
-K-means starts from random patches.
+The paper leaves details open. This file answers them:
+
+- HOG is that of P. Felzenszwalb et al. (PAMI 2010) as VLFeat computes it. It is the only usual HOG
+  with 1,984 numbers, which is the paper's dimension without the 256 pixels.
+- Grey values are in [0, 1]. Then the distance of two patches is about 7 in the HOG part and 4 in
+  the part of pixels.
+- K-means starts from random patches.
 """
 
 from collections.abc import Callable
@@ -23,20 +27,20 @@ from harness.types import Patches
 from zoo.backbones import resize
 
 SIDE = 64
-CELLS = 8  # a side, of 8 pixels each
-PIXELS = 16  # a side, of the small patch
+CELLS = 8  # cells along a side, of 8 pixels each
+PIXELS = 16  # side of the small patch
 CLUSTERS = 100
 PERCENTILE = 20
-SETTLED = 1e-3  # K-means ends when the mean distance to the centres, of about 5, falls by less
+SETTLED = 1e-3  # K-means ends if the mean distance to the centres, about 5, falls by less than this
 TOGETHER = 512  # patches at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Mined:
-    """Clusters of the rows of a training set, and which of them are distractors of each other."""
+    """Clusters of the rows of a training set, and which clusters are far from each other."""
 
     sequence: Int[torch.Tensor, " all"]
-    cluster: Int[torch.Tensor, " all"]  # its number in the sequence
+    cluster: Int[torch.Tensor, " all"]  # number of the cluster within the sequence
     far: Bool[torch.Tensor, "sequences clusters clusters"]
 
     def different(self, row: Int[torch.Tensor, " n"]) -> Bool[torch.Tensor, "n n"]:
@@ -73,9 +77,10 @@ def mine(
 def clusters(
     appearances: Float32[np.ndarray, "n dim"],
 ) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, "k k"]]:
-    """The cluster of each patch, and whether two centres are farther apart than most are.
+    """The cluster of each patch, and whether the centres of two clusters are far from each other.
 
-    At most 100 clusters; "most" are the 20 % of all pairs of centres that are nearest.
+    There are at most 100 clusters. Two centres are far from each other unless they are among the
+    nearest 20 % of all pairs of centres.
     """
     n = len(appearances)
     start = np.random.default_rng(0).choice(n, min(CLUSTERS, n), replace=False)
@@ -95,13 +100,14 @@ def appearance(patches: UInt8[np.ndarray, "n 64 64"]) -> Float32[np.ndarray, "n 
 def hog(grey: Float[torch.Tensor, "n 64 64"]) -> Float[torch.Tensor, "n 8 8 31"]:
     """Histograms of oriented gradients: 18 directions, 9 orientations, 4 sums, of each cell.
 
-    Gradients are central differences, none at the border; each goes to the nearest direction and,
-    bilinearly, to four cells. A cell is divided by the norms of the four blocks of 2 x 2 cells
-    around it, cut off at 0.2; beyond the border its border goes on.
+    Gradients are central differences; pixels at the border have none. Each gradient counts in the
+    nearest direction and, bilinearly, in four cells. A cell is divided by the norms of the four
+    blocks of 2 x 2 cells around it, and values are cut off at 0.2. Outside the patch, the cells at
+    the border are repeated.
     """
     dx = grey[:, 1:-1, 2:] - grey[:, 1:-1, :-2]
     dy = grey[:, 2:, 1:-1] - grey[:, :-2, 1:-1]
-    # Less a little: straight down is as near to one direction as to the next, and takes the first.
+    # 1e-6 less: a gradient straight down is halfway between two directions, and takes the first.
     direction = (torch.atan2(dy, dx) * (9 / torch.pi) - 1e-6).round().long() % 18
     size = (dx.square() + dy.square()).sqrt()
     field = size.new_zeros(*size.shape, 18).scatter_(3, direction[..., None], size[..., None])

@@ -1,4 +1,4 @@
-"""DOAP's networks: L2-Net, optionally with a spatial transformer before it and a binary code."""
+"""DOAP's networks: L2-Net, optionally with binary codes or a spatial transformer before it."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -14,7 +14,7 @@ from zoo.backbones import BatchNorm, L2Net, Network, Whole, standardise, unit
 
 
 class DOAPL2Net(L2Net):
-    """L2-Net from the random start of K. He, X. Zhang, S. Ren, J. Sun, ICCV 2015 (appendix D)."""
+    """L2-Net initialised as in K. He, X. Zhang, S. Ren, J. Sun, ICCV 2015 (appendix D)."""
 
     def __init__(
         self, *, dropout: Annotated[float, Ge(0), Lt(1)] = 0.0, binary: bool = False
@@ -23,7 +23,7 @@ class DOAPL2Net(L2Net):
 
         Args:
             dropout: share of the last layer's inputs that are set to zero in training.
-            binary: 256 activations of any length, whose signs are the descriptor.
+            binary: whether to give 256 activations, whose signs are the descriptor.
         """
         super().__init__(dropout=dropout)
         self.codes = binary
@@ -43,25 +43,25 @@ class DOAPL2Net(L2Net):
 
 
 class _Sampled(DOAPL2Net):
-    """L2-Net on patches that were standardised before they were sampled."""
+    """L2-Net for patches that were standardised before they were sampled."""
 
     def normalised(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> torch.Tensor:
-        """Patches as they are."""
+        """The patches without change."""
         return patches
 
 
 class SpatialTransformer(Network):
-    """L2-Net on the part of a patch that an affine map shows; three convolutions predict the map.
+    """L2-Net on the part of a patch that an affine map selects; three convolutions predict the map.
 
-    Where a map points outside a patch, the patch's border is repeated (appendix B). The paper says
-    how many convolutions there are and how large the patch is, but not their sizes. Here the third
-    one, which predicts, sees features of length 1: without this, one step of it moves all maps at
-    once by as much as the patch is large.
+    If a map points outside a patch, the patch's border is repeated (appendix B). The paper gives
+    the number of convolutions and the size of the patch, but not the sizes of the convolutions.
+    Here, the third convolution, which predicts the map, gets features of length 1; otherwise one
+    training step would move all maps by as much as the size of the patch.
 
-    The prediction learns at a hundredth of the learning rate, as in the paper. In trainings as
-    short as the zoo's this is too slow: the maps of the weights that ship stay near the identity.
-    The code is not the cause: at the full rate the maps learn to undo turns and scales that were
-    put in (results/studies/settled-choices.md).
+    The third convolution learns with a hundredth of the learning rate, as in the paper. This is too
+    slow for trainings as short as the zoo's: the maps of the shipped weights stay near the
+    identity. The code is not the cause: with the full learning rate, the maps learn to undo
+    artificial turns and scales (results/studies/settled-choices.md).
     """
 
     side = 42
@@ -77,11 +77,11 @@ class SpatialTransformer(Network):
         """Start with random weights that map a patch to the whole of itself.
 
         Args:
-            dropout: of L2-Net.
-            binary: of L2-Net.
-            standardise_sampled: L2-Net standardises each 32x32 patch after it was sampled. If
-                False, the 42x42 patch is standardised once, before it is sampled, as a driver of
-                the released model does. The weights that ship were trained with True.
+            dropout: dropout of L2-Net.
+            binary: whether L2-Net gives activations for binary codes.
+            standardise_sampled: whether L2-Net standardises each 32x32 patch after it was sampled.
+                If False, the 42x42 patch is standardised once, before it is sampled, as a script
+                for the released model does. The shipped weights were trained with True.
         """
         super().__init__()
         self.standardise_sampled = standardise_sampled
@@ -105,7 +105,7 @@ class SpatialTransformer(Network):
         features = self.localise(standardise(patches))
         with torch.autocast(patches.device.type, enabled=False):
             length_1 = unit(features.flatten(1)).view(features.shape)
-            # What is learned is the change, so that weight decay pulls towards no change.
+            # The network learns the difference from the identity, so weight decay pulls to it.
             change = self.predict(length_1).view(-1, 2, 3)
             maps = change + torch.eye(2, 3, device=change.device)
             middle = (torch.arange(32, device=maps.device) + 0.5) / 16 - 1  # of pixels, in [-1, 1]

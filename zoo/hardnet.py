@@ -4,9 +4,9 @@ A. Mishchuk, D. Mishkin, F. Radenovic, J. Matas, Working hard to know your neigh
 descriptor learning loss, NIPS 2017. HardNet-GOR adds the global orthogonal regularisation of X.
 Zhang, F. Yu, S. Kumar, S. Chang, Learning spread-out local feature descriptors, ICCV 2017.
 
-The negative of a pair is sought over both its row and its column. Three things are as in the
-released code (https://github.com/DagnyT/hardnet, MIT) and not in the paper: a negative nearer than
-0.008 is passed over; anchors and positives pass the network separately; the recipe's optimiser.
+The negative of a pair is searched in both its row and its column. Three details follow the released
+code (https://github.com/DagnyT/hardnet, MIT) and are not in the paper: negatives nearer than 0.008
+are ignored; anchors and positives pass the network separately; and the recipe's optimiser.
 """
 
 from typing import Annotated
@@ -44,9 +44,9 @@ def orthogonal(anchor: Vectors, stranger: Vectors) -> Float[torch.Tensor, ""]:
 
 
 class HardNet(Method):
-    """Mean triplet loss of random pairs; plus `gor` times the regularisation.
+    """Mean triplet loss of random pairs, plus `gor` times the regularisation.
 
-    With a class_size it is HardNet* of AdaSample's tables: HardNet's loss with generated positives.
+    With a class_size, it is HardNet* of AdaSample's tables: HardNet with generated positives.
     """
 
     def __init__(
@@ -64,16 +64,18 @@ class HardNet(Method):
         """Keep the options.
 
         Args:
-            pairs: in a batch.
-            margin: by which a negative is to be farther than the match; distances are at most 2.
-            gor: weight of the global orthogonal regularisation, 1 in its authors' experiments.
-            images: the anchors of a share of the pairs come from so many images.
-            share: of the pairs.
-            class_size: a pair is drawn from so many patches of a point, generated where it has
-                fewer; None: from the patches that it has.
-            turn: degrees either way of generated patches; only with a class_size.
-            separate: anchors and positives pass batch normalisation separately, as in the released
-                code.
+            pairs: number of pairs in a batch.
+            margin: least wanted difference between the distances of the negative and of the match;
+                distances are at most 2.
+            gor: weight of the global orthogonal regularisation; 1 in its authors' experiments.
+            images: number of images that the anchors of the share of the pairs come from.
+            share: share of the pairs.
+            class_size: number of patches of a point that a pair is drawn from; if the point has
+                fewer, patches are generated. None: the patches that the point has.
+            turn: most degrees, in either direction, by which generated patches are turned; only
+                with a class_size.
+            separate: whether anchors and positives pass batch normalisation separately, as in the
+                released code.
 
         Raises:
             ValueError: if a patch and its copy could be a pair.
@@ -85,7 +87,7 @@ class HardNet(Method):
         self.class_size, self.turn, self.separate = class_size, turn, separate
 
     def steps_of_a_pass(self, groups: Groups) -> int:
-        """A pair of each point."""
+        """Steps that use one pair of each point."""
         return len(groups) // self.pairs
 
     def pairs_per_step(self) -> int:
@@ -93,7 +95,7 @@ class HardNet(Method):
         return self.pairs
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
-        """Random pairs, of a point's own patches or of its class."""
+        """Random pairs, from a point's own patches or from its class."""
         n, k, images, share = self.pairs, self.class_size, self.images, self.share
         if k is None:
             return random_pairs(groups, n, seed, images=images, share=share)

@@ -1,12 +1,12 @@
-"""HyNet: a hybrid of distance and inner product, vectors of like length, and its own network.
+"""HyNet: a hybrid of distance and inner product, a regularisation of lengths, and its own network.
 
 Y. Tian, A. Barroso-Laguna, T. Ng, V. Balntas, K. Mikolajczyk, HyNet: learning local descriptor with
 hybrid similarity measure and triplet loss, NeurIPS 2020.
 
 The released code (https://github.com/yuruntian/HyNet, MIT) does not divide the hybrid distance by
 Z. Its loss [1.2 + near - far]+ + 0.1 (difference of lengths)^2 is Z times the loss of this file
-with margin 1.2 / Z = 0.4386 and gamma 0.1 / Z = 0.0366, where Z = 2.736 for alpha 2. It sums over
-the batch where this file takes the mean. Adam does not see such factors of the whole loss.
+with margin 1.2 / Z = 0.4386 and gamma 0.1 / Z = 0.0366, where Z = 2.736 for alpha 2. It is a sum
+over the batch; this file takes the mean. Such factors of the whole loss have no effect with Adam.
 """
 
 import math
@@ -30,8 +30,8 @@ Vectors = Float[torch.Tensor, "n dim"]
 def hybrid(distance: Float[torch.Tensor, "..."], *, alpha: float) -> Float[torch.Tensor, "..."]:
     """(alpha (1 - s) + d) / Z of the distance d and the inner product s of unit vectors.
 
-    The slope of d is steepest between near vectors, the slope of s between orthogonal ones. Z makes
-    the steepest slope of the sum 1. For unit vectors 1 - s = d^2 / 2.
+    The slope of d is largest for near vectors, the slope of s for orthogonal vectors. Dividing by Z
+    makes the largest slope of the sum 1. For unit vectors, 1 - s = d^2 / 2.
     """
     return (alpha * distance.square() / 2 + distance) / steepest(alpha)
 
@@ -55,8 +55,8 @@ def hybrid_triplet(
 ) -> Float[torch.Tensor, " n"]:
     """[margin + hybrid distance of the pair - hybrid distance of its hardest negative]+.
 
-    Negatives as in SOSNet: the hardest is the patch of another pair, anchor or positive, that is
-    nearest to one of the two patches; one nearer than 0.008 is passed over.
+    The hardest negative is the same as in SOSNet: the patch of another pair, anchor or positive,
+    that is nearest to one of the two patches. Patches nearer than 0.008 are ignored.
     """
     distance = euclidean(anchor, positive)
     within = euclidean(anchor, anchor), euclidean(positive, positive)
@@ -88,21 +88,22 @@ class Hybrid(Method):
         """Keep the options.
 
         Args:
-            pairs: in a batch.
-            margin: by which a negative is to be farther than the match, in hybrid distance.
-            alpha: weight of the inner product beside the distance.
+            pairs: number of pairs in a batch.
+            margin: least wanted difference between the hybrid distances of the negative and of the
+                match.
+            alpha: weight of the inner product; the distance has weight 1.
             gamma: weight of the difference of lengths.
-            images: the anchors of a share of the pairs come from so many images.
-            share: of the pairs.
-            separate: anchors and positives pass batch normalisation separately, as in the released
-                code.
+            images: number of images that the anchors of the share of the pairs come from.
+            share: share of the pairs.
+            separate: whether anchors and positives pass batch normalisation separately, as in the
+                released code.
         """
         super().__init__()
         self.pairs, self.margin, self.alpha, self.gamma = pairs, margin, alpha, gamma
         self.images, self.share, self.separate = images, share, separate
 
     def steps_of_a_pass(self, groups: Groups) -> int:
-        """As many patches as the training set has, as the released code counts."""
+        """Steps that use as many patches as the training set has, as in the released code."""
         return pass_of_patches(groups, 2 * self.pairs)
 
     def pairs_per_step(self) -> int:
@@ -114,7 +115,7 @@ class Hybrid(Method):
         return random_pairs(groups, self.pairs, seed, images=self.images, share=self.share)
 
     def forward(self, batch: Batch) -> Float[torch.Tensor, ""]:
-        """The loss of one batch; of a network whose `maps` end in [..., raw, unit vectors]."""
+        """The loss of one batch; the network's `maps` must end in [..., raw, unit vectors]."""
         *_, raw, (anchor, positive) = batch.pair_maps(separate=self.separate)
         loss = hybrid_triplet(
             anchor, positive, batch.pair_point, margin=self.margin, alpha=self.alpha
@@ -126,7 +127,7 @@ class Responses(nn.Module):
     """Filter response normalisation and thresholded linear unit: max(w x / rms(x) + b, t).
 
     S. Singh, S. Krishnan, Filter response normalization layer, CVPR 2020. The root mean square is
-    that of one channel of one patch; no patch depends on others.
+    over one channel of one patch, so no patch depends on others.
     """
 
     def __init__(self, channels: int) -> None:
@@ -137,16 +138,16 @@ class Responses(nn.Module):
         self.threshold = nn.Parameter(-torch.ones(1, channels, 1, 1))
 
     def forward(self, x: Float[torch.Tensor, "n c h w"]) -> Float[torch.Tensor, "n c h w"]:
-        """Normalised and cut off below."""
+        """The normalised values, with a lower limit."""
         mean_square = wide(x).square().mean(dim=(2, 3), keepdim=True)
         x = x * (mean_square + 1e-6).rsqrt()
         return torch.maximum(self.weight * x + self.bias, self.threshold)
 
 
 class HyNet(Network):
-    """L2-Net's convolutions, with biases, each but the last followed by `Responses`.
+    """L2-Net's convolutions with biases; `Responses` follows each convolution except the last.
 
-    Grey values enter as they are: the first `Responses` brings each patch to one scale.
+    Grey values are not normalised before: the first `Responses` scales each patch.
     """
 
     side = 32

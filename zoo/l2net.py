@@ -1,7 +1,7 @@
 """L2-Net: progressive sampling, relative distance, compactness, supervised intermediate maps.
 
 Y. Tian, B. Fan, F. Wu, L2-Net: deep learning of discriminative patch descriptor in Euclidean space,
-CVPR 2017. A batch is p pairs; Y1 and Y2 are its anchors and positives, a row each.
+CVPR 2017. A batch has p pairs; the rows of Y1 are its anchors, the rows of Y2 its positives.
 """
 
 import math
@@ -38,16 +38,17 @@ def progressive(
     images: int | None = None,
     share: float = 0.5,
 ) -> Sampler:
-    """Each step the next points of the training set, and as many random others; section 3.3.
+    """The selection of a step: the next points of the training set, and random others; section 3.3.
 
     Args:
-        groups: the training set, which the steps go through again and again. The order is drawn
-            once, at random: in the order of the files, many batches would come from one set.
-        in_order: p1, points taken in order.
-        at_random: p2, points drawn from the rest.
-        seed: decides the order, and with the step what else is random.
-        images: of the random points; as in `zoo.training.pairs.random_pairs`.
-        share: of the random points.
+        groups: the training set, which the steps go through again and again. The order of its
+            points is random, drawn once: in the order of the files, many batches would have points
+            of one data set only.
+        in_order: p1, number of points taken in order.
+        at_random: p2, number of points drawn from the rest.
+        seed: decides the order and, together with the step, all other draws.
+        images: number of images for the random points; see `zoo.training.pairs.random_pairs`.
+        share: share of the random points that come from these images.
 
     Raises:
         InputError: if there are too few points or images, or points without a pair.
@@ -71,7 +72,7 @@ def progressive(
 
 
 def relative(similarity: Float[torch.Tensor, "p p"]) -> Scalar:
-    """-1/2 (sum of log softmax over columns + the same over rows), of the diagonal; equation 5."""
+    """-1/2 times the sum over the diagonal of log softmax by columns and by rows; equation 5."""
     match = torch.arange(len(similarity), device=similarity.device)
     rows, columns = (
         functional.cross_entropy(scores, match, reduction="sum")
@@ -81,16 +82,16 @@ def relative(similarity: Float[torch.Tensor, "p p"]) -> Scalar:
 
 
 def descriptor_similarity(anchor: Vectors, positive: Vectors) -> Scalar:
-    """E1, of unit vectors: `relative` of 2 - D; equations 1, 4, 5."""
+    """E1 for unit vectors: `relative` of 2 - D; equations 1, 4, 5."""
     return relative(2 - euclidean(anchor, positive))
 
 
 def compactness(anchor: Vectors, positive: Vectors) -> Scalar:
     """E2: half the sum of the squared correlations of different dimensions; equations 7, 8.
 
-    (8) takes the vectors for what batch normalisation has brought to mean 0 and variance 1, which
-    is exact if anchors and positives pass it separately. The paper divides by the dimension q where
-    it means the number of pairs; its p and q are both 128.
+    (8) assumes that batch normalisation has given each dimension mean 0 and variance 1. This is
+    exact if anchors and positives pass it separately. The paper divides by the dimension q, but it
+    means the number of pairs p; both are 128 there.
     """
     return (_off_diagonal(anchor) + _off_diagonal(positive)) / 2
 
@@ -109,8 +110,9 @@ class Progressive(Method):
     """(E1 + E2 + E3) / p, with E3 of the first and of the last map.
 
     The paper writes sums, but its authors trained in MatConvNet, which divides gradients by the
-    batch size: the learning rate belongs to the mean. The inner products of first maps are in the
-    thousands, so E3 makes up most of the loss, whose value tells little of how training goes.
+    batch size. So the paper's learning rate is for the mean. The inner products of first maps are
+    in the thousands, so E3 is the largest part of the loss, and the loss says little about the
+    progress of training.
     """
 
     def __init__(
@@ -127,16 +129,16 @@ class Progressive(Method):
         """Keep the options.
 
         Args:
-            in_order: p1, points of a batch taken in order through the training set.
-            at_random: p2, points of a batch drawn from the rest.
-            e2: weight of the compactness. Its sum does not grow with the number of pairs as the
-                sums of E1 and E3 do: 1 is for the paper's 128 pairs, p / 128 for p pairs. 0 is the
-                paper's training without it.
+            in_order: p1, number of points of a batch that are taken in order.
+            at_random: p2, number of points of a batch that are drawn from the rest.
+            e2: weight of the compactness. The sums of E1 and E3 grow with the number of pairs, the
+                sum of E2 does not: use 1 for the paper's 128 pairs, p / 128 for p pairs. 0 is the
+                paper's training without compactness.
             e3: weight of the intermediate maps; 0 for the paper's figure 3, curve B.
-            images: a share of the random points comes from so many images.
-            share: of the random points.
-            separate: anchors and positives pass batch normalisation separately. Equation 8 wants
-                it, and a layer of the released network is named bnormPair.
+            images: number of images that the share of the random points comes from.
+            share: share of the random points.
+            separate: whether anchors and positives pass batch normalisation separately. Equation 8
+                demands it, and a layer of the released network is named bnormPair.
         """
         super().__init__()
         self.in_order, self.at_random = in_order, at_random
@@ -144,7 +146,7 @@ class Progressive(Method):
         self.images, self.share, self.separate = images, share, separate
 
     def steps_of_a_pass(self, groups: Groups) -> int:
-        """Each point once in order; section 3.3."""
+        """Steps that take each point once in order; section 3.3."""
         return math.ceil(len(groups) / self.in_order)
 
     def pairs_per_step(self) -> int:
@@ -158,7 +160,7 @@ class Progressive(Method):
         )
 
     def forward(self, batch: Batch) -> Scalar:
-        """The loss of one batch; of a network whose `maps` are the first, the last, the vectors."""
+        """The loss of one batch; the network's `maps` must be the first, the last, the vectors."""
         first, last, vectors = batch.pair_maps(separate=self.separate)
         loss = descriptor_similarity(*vectors) + self.e2 * compactness(*last)
         if self.e3:
@@ -167,7 +169,7 @@ class Progressive(Method):
 
 
 class MeanImageL2Net(L2Net):
-    """L2-Net whose input is less the training set's mean image, then standardised."""
+    """L2-Net that subtracts the training set's mean image from patches, then standardises them."""
 
     mean_image: Float[torch.Tensor, "1 1 32 32"]
 
@@ -175,7 +177,8 @@ class MeanImageL2Net(L2Net):
         """Start with random weights.
 
         Args:
-            binary: the signs of its vectors are compared, by Hamming distance; training is alike.
+            binary: whether the signs of its vectors are compared, by Hamming distance; training is
+                the same.
         """
         super().__init__()
         self.register_buffer("mean_image", torch.zeros(1, 1, self.side, self.side))
@@ -185,20 +188,21 @@ class MeanImageL2Net(L2Net):
     def study(
         self, patches: UInt8[np.ndarray, "all side side"], rows: Int[np.ndarray, " n"]
     ) -> None:
-        """Take the mean image of the training set."""
+        """Compute the mean image of the training set."""
         self.mean_image.copy_(_mean_image(patches, rows))
 
     def normalised(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> torch.Tensor:
-        """Patches as the first layer sees them; section 3.2."""
+        """The input of the first layer; section 3.2."""
         return super().normalised(patches - self.mean_image)
 
 
 class CentralSurround(Network):
     """Two L2-Nets, one for the patch and one for its central half; figure 1 (b).
 
-    Both start from a trained L2-Net; the one for the whole patch stays as it is. The paper leaves
-    open what is trained: here E1 and E2 see the vectors of both together, so that the second also
-    learns not to repeat the first, and E3 sees the second's first map and both last ones.
+    Both start from a trained L2-Net; the network for the whole patch does not change. The paper
+    does not say which part is trained. Here, E1 and E2 use the vectors of both networks together,
+    so that the second network also learns not to repeat the first. E3 uses the second network's
+    first map and the last maps of both.
     """
 
     side = 64
@@ -208,9 +212,10 @@ class CentralSurround(Network):
         """Start with random weights, which `study` replaces.
 
         Args:
-            start: weights.safetensors of a trained L2-Net, its card.json beside it; read before the
-                first step of training.
-            binary: the signs of its vectors are compared, by Hamming distance; training is alike.
+            start: file weights.safetensors of a trained L2-Net, with its card.json in the same
+                folder; both are read before the first step of training.
+            binary: whether the signs of its vectors are compared, by Hamming distance; training is
+                the same.
         """
         super().__init__()
         self.surround, self.central = MeanImageL2Net(), MeanImageL2Net()
@@ -222,11 +227,11 @@ class CentralSurround(Network):
     def study(
         self, patches: UInt8[np.ndarray, "all side side"], rows: Int[np.ndarray, " n"]
     ) -> None:
-        """Give both towers the trained weights, the second the mean image of central halves.
+        """Load the trained weights into both networks, and the central mean image into the second.
 
         Raises:
-            InputError: if `start` is empty: the first tower would stay random.
-            FileMissingError: if they, or their card, are not there.
+            InputError: if `start` is empty; otherwise the first network would stay random.
+            FileMissingError: if the weights, or their card, are missing.
         """
         if not self.start:
             raise InputError(
@@ -241,13 +246,13 @@ class CentralSurround(Network):
         self.central.study(patches[:, 16:48, 16:48], rows)
 
     def train(self, mode: bool = True) -> "CentralSurround":
-        """Set the mode; the first tower always stays in evaluation mode."""
+        """Set the mode; the first network always stays in evaluation mode."""
         super().train(mode)
         self.surround.eval()
         return self
 
     def maps(self, patches: Float[torch.Tensor, "n 1 64 64"]) -> tuple[torch.Tensor, ...]:
-        """The second tower's first map [n, 32, 32, 32], both last ones [n, 256], unit vectors."""
+        """The second network's first map [n, 32, 32, 32], both last maps [n, 256], unit vectors."""
         _, last, whole = self.surround.maps(resize(patches, L2Net.side))
         first, central_last, half = self.central.maps(patches[:, :, 16:48, 16:48])
         both = unit(torch.cat([whole, half], dim=1))  # (n, 256)

@@ -1,4 +1,4 @@
-"""Mixed-context losses of consistent scale, and scale-aware sampling.
+"""Mixed-context losses with a consistent scale, and scale-aware sampling.
 
 M. Keller, Z. Chen, F. Maffra, P. Schmuck, M. Chli, Learning deep descriptors with scale-aware
 triplet networks, CVPR 2018. A triplet has two distances, d_p of the match and d_n of the negative;
@@ -25,13 +25,13 @@ from zoo.training.recipe import Later
 
 Distances = Float[torch.Tensor, " n"]
 
-FOLLOWS = 0.05  # of the way from the running threshold to that of the batch, each step
+FOLLOWS = 0.05  # share of the batch's threshold in the running threshold, in each step
 
 
 def log_loss(rho: Distances, *, alpha: float, delta: float) -> Distances:
     """1 / delta * -log smax(delta (rho - alpha), 0); equations 10, 15.
 
-    Of delta near 0 its slope is -1/2 everywhere; of infinite delta it is [alpha - rho]+, as in
+    For delta near 0, its slope is -1/2 everywhere; for infinite delta, it is [alpha - rho]+, as in
     equation 18.
     """
     if math.isinf(delta):
@@ -59,8 +59,8 @@ def mixed_context(
 ) -> Distances:
     """1/2 L(2 (theta_mix - d_p)) + 1/2 L(2 (d_n - theta_mix)) of each triplet; equations 20 to 25.
 
-    theta_mix = gamma (d_p + d_n) / 2 + (1 - gamma) theta: of gamma 1 it is the triplet loss L(rho),
-    of gamma 0 the Siamese one. The gradient flows through theta_mix too.
+    theta_mix = gamma (d_p + d_n) / 2 + (1 - gamma) theta. With gamma 1 it is the triplet loss
+    L(rho), with gamma 0 the Siamese loss. The gradient flows through theta_mix, too.
 
     Args:
         match: d_p.
@@ -68,7 +68,7 @@ def mixed_context(
         theta: the global threshold between matches and others.
         gamma: weight of the triplet's own threshold.
         alpha: margin.
-        delta: scale; the greater, the more weight have triplets with small rho.
+        delta: scale; with a larger delta, triplets with small rho have more weight.
         loss: L.
     """
     match, negative = wide(match), wide(negative)
@@ -81,13 +81,14 @@ def mixed_context(
 
 @torch.no_grad()
 def best_threshold(match: Distances, other: Float[torch.Tensor, " m"]) -> Float[torch.Tensor, ""]:
-    """The threshold with the fewest errors: matches below it, others above it.
+    """The threshold with the fewest errors, if matches should be below it and others above it.
 
-    It is halfway between two neighbouring distances; of several equally good ones, the middle one.
+    It is halfway between two neighbouring distances. If several thresholds are equally good, it is
+    the middle one of them.
     """
     distance, order = torch.cat([match, other]).sort()
     is_match = order < len(match)
-    # Cut after the first k: the matches behind are missed, the others before are taken for matches.
+    # After the first k distances, matches are missed; before, others are taken for matches.
     missed = len(match) - is_match.cumsum(0)
     wrong = (~is_match).cumsum(0)
     errors = (missed + wrong)[:-1].masked_fill(distance[1:] == distance[:-1], len(distance) + 1)
@@ -97,9 +98,9 @@ def best_threshold(match: Distances, other: Float[torch.Tensor, " m"]) -> Float[
 
 
 class MixedContext(Method):
-    """Mean loss of a batch of pairs, each with its hardest or with a random negative.
+    """Mean loss of a batch of pairs, each with its hardest negative or a random negative.
 
-    Equation 23 writes the sum; the paper's learning rate is taken for that of the mean.
+    Equation 23 writes the sum, but the paper's learning rate is used here for the mean.
     """
 
     theta: torch.Tensor
@@ -122,22 +123,22 @@ class MixedContext(Method):
         """Keep the options.
 
         Args:
-            pairs: N, in a batch.
-            gamma: 0 Siamese, 1 triplet, between them mixed.
-            theta: the global threshold, or where it starts.
+            pairs: N, pairs in a batch.
+            gamma: 0 is the Siamese loss, 1 the triplet loss, a value in between a mixed loss.
+            theta: the global threshold, or its initial value.
             alpha: margin.
             delta: scale of the loss; inf makes the log loss a hinge.
-            loss: of which the mixed one is made.
-            negatives: "hardest" of the 2N - 2 cross distances of each pair, which is scale-aware
-                sampling (section 4.3), or a "random" one.
+            loss: the loss from which the mixed loss is made.
+            negatives: "hardest" takes the nearest of the 2N - 2 cross distances of each pair, which
+                is scale-aware sampling (section 4.3); "random" takes a random one.
             context: how the global threshold is set (section 4.1): "fixed"; "learned" with the
-                network; "estimated", a running average of the best threshold between the batch's
-                matches and as many random others. The paper estimates on validation pairs.
-            images: `share` of the anchors are from so many images, drawn anew each step; None, the
-                paper's: each epoch has every point once.
-            share: of the pairs.
-            separate: anchors and positives pass batch normalisation separately. The paper does not
-                say which way it trained.
+                network; or "estimated", a running average of the best threshold between the batch's
+                matches and as many random others. The paper estimates it on validation pairs.
+            images: number of images that the share of the anchors comes from, drawn anew in each
+                step; None, as in the paper: each epoch has every point once.
+            share: share of the pairs.
+            separate: whether anchors and positives pass batch normalisation separately. The paper
+                does not say how it was trained.
         """
         super().__init__()
         if loss == "sse" and math.isinf(delta):
@@ -152,7 +153,7 @@ class MixedContext(Method):
             self.register_buffer("theta", torch.tensor(theta))
 
     def steps_of_a_pass(self, groups: Groups) -> int:
-        """A pair of each point, as `pairs.every_point` draws them; section 4.3."""
+        """Steps that use one pair of each point, as `pairs.every_point` draws them; section 4.3."""
         return len(groups) // self.pairs
 
     def pairs_per_step(self) -> int:
@@ -160,7 +161,7 @@ class MixedContext(Method):
         return self.pairs
 
     def sampler(self, groups: Groups, seed: int) -> Sampler:
-        """Each epoch a new pair of each point, used once; or random pairs from few images."""
+        """One pair of each point in each epoch; or random pairs from few images."""
         if self.images is None:
             return every_point(groups, self.pairs, seed)
         return random_pairs(groups, self.pairs, seed, images=self.images, share=self.share)
@@ -186,7 +187,7 @@ class MixedContext(Method):
 
 
 class MeanDeviationL2Net(L2Net):
-    """L2-Net whose input is normalised by two numbers of the training set; section 4.4."""
+    """L2-Net whose input is normalised by two statistics of the training set; section 4.4."""
 
     mean: torch.Tensor
     deviation: torch.Tensor
@@ -200,13 +201,13 @@ class MeanDeviationL2Net(L2Net):
     def study(
         self, patches: UInt8[np.ndarray, "all side side"], rows: Int[np.ndarray, " n"]
     ) -> None:
-        """Take the average mean of a patch, and its average deviation."""
+        """Compute the average mean and the average standard deviation of a patch."""
         mean, deviation = average_patch(patches, rows)
         self.mean.fill_(mean)
         self.deviation.fill_(deviation)
 
     def normalised(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> torch.Tensor:
-        """Patches as the first layer sees them."""
+        """The input of the first layer."""
         return (patches - self.mean) / self.deviation
 
 
@@ -225,8 +226,8 @@ def average_patch(
 class BNNet(Network):
     """BN-Net: 2 numbers, batch-normalised and not of unit length, for 32x32 digits; figure 5.
 
-    The paper's text leaves the layers to a drawing. It does say: batch normalisation without scale
-    and shift after every layer, ReLU after all but the last.
+    The paper shows the layers only in a drawing. Its text says that batch normalisation without
+    scale and shift follows every layer, and ReLU every layer except the last.
     """
 
     side = 32

@@ -1,8 +1,8 @@
-"""Descriptors trained by this project and shipped with it; their cards tell training and scores.
+"""Makers of the descriptors that this project trained and ships.
 
-Each is NAME.safetensors and NAME.json in `zoo/weights`, put there by `studies.ship`, a maker below,
-and a line in `pyproject.toml`. This file lists them; what their vectors depend on is in
-`zoo.trained` and the file of the network.
+Each descriptor has two files in `zoo/weights`, which `studies.ship` writes: NAME.safetensors and
+its card NAME.json, with the training and the scores. It also has a maker here and a line in
+`pyproject.toml`. The code of its vectors is in `zoo.trained` and in the file of its network.
 """
 
 from pathlib import Path
@@ -21,50 +21,50 @@ def _shipped(name: str, device: str) -> Descriptor:
 
 
 def adasample(device: str = "cpu") -> Descriptor:
-    """AdaSample on L2-Net's network, trained the longest: the zoo's default."""
+    """AdaSample on L2-Net's network, with the longest training: the zoo's default."""
     return _shipped("adasample", device)
 
 
 def hardnet(device: str = "cpu") -> Descriptor:
-    """HardNet's loss on L2-Net's network, under the setting of all but the default."""
+    """HardNet's loss on L2-Net's network, with the setting that all but the default share."""
     return _shipped("hardnet", device)
 
 
 def sosnet(device: str = "cpu") -> Descriptor:
-    """HardNet's loss with second-order similarity, under the same setting."""
+    """HardNet's loss with second-order similarity, with the same setting."""
     return _shipped("sosnet", device)
 
 
 def adasample_sos(device: str = "cpu") -> Descriptor:
-    """AdaSample's sampling and loss with second-order similarity, under the same setting."""
+    """AdaSample's sampling and loss with second-order similarity, with the same setting."""
     return _shipped("adasample+sos", device)
 
 
 def doap(device: str = "cpu") -> Descriptor:
-    """DOAP: listwise average precision on L2-Net's network, under the same setting."""
+    """DOAP: listwise average precision on L2-Net's network, with the same setting."""
     return _shipped("doap", device)
 
 
 def doap_st(device: str = "cpu") -> Descriptor:
-    """DOAP that moves and warps each patch first, by a spatial transformer."""
+    """DOAP with a spatial transformer, which moves and warps each patch first."""
     return _shipped("doap-st", device)
 
 
 def mixed_context(device: str = "cpu") -> Descriptor:
-    """The mixed context loss on L2-Net's network, under the same setting."""
+    """The mixed-context loss on L2-Net's network, with the same setting."""
     return _shipped("mixed-context", device)
 
 
 def doap_binary(device: str = "cpu") -> Descriptor:
-    """DOAP of 256 bits, under the same setting."""
+    """DOAP with 256 bits, with the same setting."""
     return _shipped("doap-binary", device)
 
 
 def l2net(device: str = "cpu") -> Descriptor:
-    """L2-Net+ by its three losses, under the same setting."""
+    """L2-Net+ with its three losses, with the same setting."""
     return _shipped("l2net+", device)
 
 
 def l2net_binary(device: str = "cpu") -> Descriptor:
-    """The signs of L2-Net+, packed, under the same setting."""
+    """The signs of L2-Net+ as packed bits, with the same setting."""
     return _shipped("l2net-binary", device)

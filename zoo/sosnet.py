@@ -2,8 +2,8 @@
 
 Y. Tian, X. Yu, B. Fan, F. Wu, H. Heijnen, V. Balntas, SOSNet: second order similarity
 regularization for local descriptor learning, CVPR 2019. Its authors released the loss with HyNet
-(https://github.com/yuruntian/HyNet, MIT). It takes more neighbours than the paper says, passes over
-negatives nearer than 0.008, and describes anchors and positives separately.
+(https://github.com/yuruntian/HyNet, MIT). The released code uses more neighbours than the paper,
+ignores negatives nearer than 0.008, and describes anchors and positives separately.
 """
 
 from typing import Annotated, Literal
@@ -29,7 +29,7 @@ def quadratic_triplet(
     """Square of [margin + distance of the pair - distance of its hardest negative]+.
 
     The hardest negative is the patch of another pair, anchor or positive, that is nearest to one of
-    the two patches. As in the released code, one nearer than 0.008 is passed over.
+    the two patches. As in the released code, patches nearer than 0.008 are ignored.
     """
     distance = euclidean(anchor, positive)
     within = euclidean(anchor, anchor), euclidean(positive, positive)
@@ -49,10 +49,10 @@ def second_order(
 
     Args:
         anchor: unit vectors a.
-        positive: the match of each, p.
-        point: of each pair.
+        positive: unit vectors p, the match of each anchor.
+        point: the point of each pair.
         neighbours: k.
-        neighbourhood: which pairs are neighbours; see `neighbours_of`.
+        neighbourhood: definition of the neighbours; see `neighbours_of`.
     """
     a, p = euclidean(anchor, anchor), euclidean(positive, positive)
     between = euclidean(anchor, positive) if neighbourhood == "released" else None
@@ -66,18 +66,18 @@ def neighbours_of(
 ) -> Bool[torch.Tensor, "n n"]:
     """Whether pair j (column) is a neighbour of pair i (row).
 
-    In the paper, j is one if a_j is among the k anchors nearest to a_i, or p_j among the k
-    positives nearest to p_i. In the released code, it is also one if p_j is among the k positives
-    nearest to a_i, or a_j among the k anchors nearest to p_i, or if i is a neighbour of j by any of
-    these; and what is nearer than 0.008 is no neighbour, as it is no negative. All that are as near
-    as the k-th count.
+    In the paper, j is a neighbour of i if a_j is among the k anchors nearest to a_i, or p_j is
+    among the k positives nearest to p_i. In the released code, j is also a neighbour if p_j is
+    among the k positives nearest to a_i, or a_j is among the k anchors nearest to p_i, or if i is a
+    neighbour of j by any of these rules. There, patches nearer than 0.008 are not neighbours, just
+    as they are not negatives. All patches at the distance of the k-th count.
 
     Args:
         a: distances between anchors.
         p: distances between positives.
-        between: distances of anchors (rows) from positives; None: the paper's neighbours.
-        other: which pairs are of different points.
-        k: neighbours of one kind.
+        between: distances from anchors (rows) to positives; None: the paper's neighbours.
+        other: whether two pairs are of different points.
+        k: number of neighbours by each rule.
     """
     if between is None:
         return (_nearest(a, other, k) | _nearest(p, other, k)) & other
@@ -110,15 +110,16 @@ class SOSNet(Method):
         """Keep the options.
 
         Args:
-            pairs: in a batch.
-            margin: by which a negative is to be farther than the match; distances are at most 2.
-            neighbours: k of the nearest neighbours.
-            images: the anchors of a share of the pairs come from so many images.
-            share: of the pairs.
-            neighbourhood: which pairs are neighbours: those of the "released" code, or of the
-                "paper"'s text, about half as many.
-            separate: anchors and positives pass batch normalisation separately, as in the released
-                code.
+            pairs: number of pairs in a batch.
+            margin: least wanted difference between the distances of the negative and of the match;
+                distances are at most 2.
+            neighbours: k, number of nearest neighbours by each rule.
+            images: number of images that the anchors of the share of the pairs come from.
+            share: share of the pairs.
+            neighbourhood: definition of the neighbours: that of the "released" code, or that of
+                the "paper", which gives about half as many.
+            separate: whether anchors and positives pass batch normalisation separately, as in the
+                released code.
         """
         super().__init__()
         self.pairs, self.margin, self.neighbours = pairs, margin, neighbours
@@ -127,7 +128,7 @@ class SOSNet(Method):
         self.separate = separate
 
     def steps_of_a_pass(self, groups: Groups) -> int:
-        """As many patches as the training set has, as the released code counts."""
+        """Steps that use as many patches as the training set has, as in the released code."""
         return pass_of_patches(groups, 2 * self.pairs)
 
     def pairs_per_step(self) -> int:

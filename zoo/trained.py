@@ -1,4 +1,4 @@
-"""Trained networks: float16 weights and a card, and the descriptor made of both."""
+"""Trained networks: reads and writes their weights, and makes descriptors from weights and card."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ def pack(network: nn.Module) -> bytes:
     """The weights of a network in float16, as a safetensors file; averages stay in float32.
 
     Raises:
-        InputError: if a number is not finite there.
+        InputError: if a number is not finite in float16.
     """
     tensors = {}
     trained = {name for name, _ in network.named_parameters()}
@@ -39,7 +39,8 @@ def load(weights: Path, card: Card) -> Network:
 
     Raises:
         FileMissingError: if there is no file of weights.
-        InputError: if it is not the card's, or not of the card's network.
+        InputError: if the file is not the one that the card describes, or does not fit the card's
+            network.
     """
     if not weights.is_file():
         raise FileMissingError(f"there is no file of weights {weights}")
@@ -47,8 +48,8 @@ def load(weights: Path, card: Card) -> Network:
     sha256 = hashlib.sha256(contents).hexdigest()
     if sha256 != card.weights:
         raise InputError(
-            f"{weights} has sha256 {sha256}, but the card of {card.name} is of weights"
-            f" {card.weights}: one of the two was changed; take both from one place"
+            f"{weights} has sha256 {sha256}, but the card of {card.name} describes weights"
+            f" {card.weights}: one of the two was changed; take both from one source"
         )
     try:
         network: Network = make("network", card.network)
@@ -86,7 +87,7 @@ def by_torch(weights: Path, card: Card) -> Descriptor:
 
     def describe(patches: Patches) -> Vectors:
         with torch.inference_mode():
-            return network()(torch.tensor(patches)).numpy()  # a copy: it may be read-only
+            return network()(torch.tensor(patches)).numpy()  # `tensor` copies read-only patches
 
     return Descriptor(
         card.name,

@@ -1,4 +1,4 @@
-"""TFeat's triplet loss with anchor swap: negatives are random, none is mined.
+"""TFeat's triplet loss with anchor swap; negatives are random, not mined.
 
 V. Balntas, E. Riba, D. Ponsa, K. Mikolajczyk, Learning local feature descriptors with triplets
 and shallow convolutional neural networks, BMVC 2016: "TFeat-margin*".
@@ -25,28 +25,28 @@ def swapped_triplet(
 ) -> Float[torch.Tensor, " n"]:
     """[margin + d(a, p) - min(d(a, n), d(p, n))]+ of each triplet.
 
-    If the negative is nearer to the positive than to the anchor, the two swap their roles.
+    If the negative is nearer to the positive than to the anchor, anchor and positive swap roles.
     """
     nearer = torch.minimum(euclidean_paired(anchor, negative), euclidean_paired(positive, negative))
     return (margin + euclidean_paired(anchor, positive) - nearer).relu()
 
 
 class TripletSwap(Method):
-    """Mean loss of random pairs, each with a patch of another of them as its negative."""
+    """Mean loss of random pairs; the negative of each pair is a patch of another pair."""
 
     def __init__(self, *, pairs: Annotated[int, Ge(2)], margin: Annotated[float, Gt(0)]) -> None:
         """Keep the options.
 
         Args:
-            pairs: in a batch.
-            margin: by which a negative is to be farther than the match; TFeat's vectors are not
-                of unit length, their distances at most 2 sqrt(128).
+            pairs: number of pairs in a batch.
+            margin: least wanted difference between the distances of the negative and of the match.
+                TFeat's vectors are not of unit length; their distances are at most 2 sqrt(128).
         """
         super().__init__()
         self.pairs, self.margin = pairs, margin
 
     def steps_of_a_pass(self, groups: Groups) -> int:
-        """A pair of each point."""
+        """Steps that use one pair of each point."""
         return len(groups) // self.pairs
 
     def pairs_per_step(self) -> int:
@@ -65,7 +65,7 @@ class TripletSwap(Method):
 
 
 class TFeat(tfeat.TFeat, Network):
-    """TFeat's network, to be trained; its parameters are named as in the published files."""
+    """TFeat's network for training; its parameters have the names of the published files."""
 
     side = tfeat.SIDE
     dim = 128

@@ -1,4 +1,4 @@
-"""What is installed, what really works, and where things are kept."""
+"""Reports what is installed, what works, and where files are kept."""
 
 import os
 import platform
@@ -14,7 +14,10 @@ PACKAGES = ("numpy", "scipy", "pandas", "torch", "safetensors", "pycolmap", "onn
 
 
 def report() -> Iterator[str]:
-    """Lines to read; a line that needs action begins with "!". An extra may be missing."""
+    """Yields the lines of the report; a line that needs action begins with "!".
+
+    A missing extra is not an error.
+    """
     sections = {
         "packages": _packages,
         "OpenCV": _opencv,
@@ -28,7 +31,7 @@ def report() -> Iterator[str]:
     for name, section in sections.items():
         try:
             yield from section()
-        except FAILURES as error:  # what is broken is what should be told
+        except FAILURES as error:  # a broken section is reported like any other fact
             package = extras.missing(error)
             if package:
                 yield f"{name}: {package} is not installed; {extras.remedy(package)}"
@@ -50,7 +53,7 @@ def _version(package: str) -> str:
 
 
 def _installed(prefix: str) -> list[str]:
-    names = {str(one.metadata["Name"]).lower() for one in distributions()}
+    names = {str(package.metadata["Name"]).lower() for package in distributions()}
     return sorted(name for name in names if name.startswith(prefix))
 
 
@@ -74,8 +77,8 @@ def _onnx() -> Iterator[str]:
         yield f"! {' and '.join(wheels)} overwrite each other: keep one"
     from harness.onnx.file import working_providers
 
-    found = _version(wheels[0]) if wheels else "not installed"
-    yield f"ONNX Runtime {found}, on which really work: {', '.join(working_providers())}"
+    installed = _version(wheels[0]) if wheels else "not installed"
+    yield f"ONNX Runtime {installed}; devices that work: {', '.join(working_providers())}"
 
 
 def _torch() -> Iterator[str]:

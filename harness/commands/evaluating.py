@@ -1,4 +1,4 @@
-"""`harness eval` and `leaderboard`: models are scored, records kept, tables made of them."""
+"""`harness eval` and `leaderboard`: score models, keep records, make tables from the records."""
 
 import json
 import logging
@@ -71,7 +71,7 @@ def evaluate(
     except NotKeptError as error:
         show(error.records)
         raise
-    log.info("records are in %s; `harness leaderboard` makes tables of them", results)
+    log.info("records are in %s; `harness leaderboard` makes tables from them", results)
 
 
 def leaderboard(results: ResultsFolder = Path("results")) -> None:
@@ -82,11 +82,11 @@ def leaderboard(results: ResultsFolder = Path("results")) -> None:
     for file in written:
         say(file)
     if not written:
-        log.warning("every record in %s is of partial data, which enter no table", results)
+        log.warning("no table was made: every record in %s is of partial data", results)
 
 
 def _print_json(records: Sequence["Record"]) -> None:
-    """One record as an object, several as a list."""
+    """Print one record as an object, several records as a list."""
     found = [record.model_dump(mode="json") for record in records]
     print(json.dumps(found[0] if len(found) == 1 else found, indent=1, sort_keys=True))
 
@@ -109,7 +109,7 @@ def _print_tables(records: Sequence["Record"]) -> None:
     for record in records:
         if not record.data.complete:
             headline = record.protocol.headline
-            score = record.scores.get(headline, float("nan"))  # where cells were refused
+            score = record.scores.get(headline, float("nan"))  # no headline if cells were refused
             say(f"{record.model.name}  {headline} {score:.4f}  PARTIAL DATA")
             for warning in record.warnings:
                 say(warning)

@@ -1,4 +1,4 @@
-"""`harness models`, `protocols` and `doctor`: what is installed, and what works."""
+"""`harness models`, `protocols` and `doctor`: list what is installed and what works."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def models(
         str | None,
         typer.Option(
             "--licence",
-            help="Only models of this licence, for example MIT; permissive stands for 0BSD,"
+            help="Only models with this licence, for example MIT; permissive stands for 0BSD,"
             " Apache-2.0, BSD-2-Clause, BSD-3-Clause, BSL-1.0, CC0-1.0, ISC, MIT, MIT-0, Unlicense"
             " and Zlib.",
         ),
@@ -31,14 +31,14 @@ def models(
         str | None,
         typer.Option(
             "--not-trained-on",
-            help="Only models that were surely not trained on these data, for example"
+            help="Only models that are known not to be trained on these data, for example"
             " phototour/liberty.",
         ),
     ] = None,
     results: ResultsFolder = Path("results"),
     as_json: AsJson = False,
 ) -> None:
-    """List the models that are installed; speeds are those of runs on this machine."""
+    """List the installed models; speeds are of runs on this machine."""
     from harness import catalogue
 
     found = catalogue.models(results)
@@ -58,7 +58,7 @@ def models(
 
 
 def protocols(as_json: AsJson = False) -> None:
-    """List the protocols that are installed, and which of their data are here."""
+    """List the installed protocols, and which of their data are here."""
     from harness import catalogue
 
     found = catalogue.protocols()
@@ -69,7 +69,7 @@ def protocols(as_json: AsJson = False) -> None:
 
 
 def doctor() -> None:
-    """Say what is installed, what really works, and where things are kept."""
+    """Report what is installed, what works, and where files are kept."""
     from harness.commands.doctor import report
 
     for line in report():
@@ -93,7 +93,7 @@ def _model_cells(one: "ListedModel") -> list[str]:
 
 
 def _trained_on(names: frozenset[str] | None) -> str:
-    """Names of data, or, of many, each family and how many parts of it."""
+    """The names of training data; if there are many, each family and its number of sets."""
     if names is None:
         return UNKNOWN
     if len(names) <= FEW:
@@ -114,13 +114,13 @@ def _protocol_cells(one: "ListedProtocol") -> list[str]:
 
 
 def _common(names: Sequence[str]) -> str:
-    """The one name, or the family that all are of, or all of them."""
+    """The name, if there is one; otherwise the families of the names, joined by "or"."""
     families = {name.partition("/")[0] for name in names}
     return names[0] if len(names) == 1 else " or ".join(sorted(families))
 
 
 def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table on a terminal; elsewhere columns divided by two blanks or more."""
+    """Print a table on a terminal; elsewhere print columns, separated by at least two spaces."""
     shown = [list(map(visible, row)) for row in rows]
     from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""`harness describe`, `show` and `check`: vectors, pictures of them, and the laws they keep."""
+"""`harness describe`, `show` and `check`: write vectors, draw pictures, check laws."""
 
 import logging
 import re
@@ -41,16 +41,16 @@ def describe(
     allow_partial: AllowPartial = False,
     setting: Settings = None,
 ) -> None:
-    """Write the vectors of a protocol's patches as CSV files, in HPatches' official form."""
+    """Write the vectors of a protocol's patches as CSV files, in HPatches' official format."""
     from harness import cache, loading, progress
     from harness.evaluation import BATCH, export_vectors
     from harness.files import atomic
     from harness.settings import options
 
     given = options(settings=setting, data=data, split=split, allow_partial=allow_partial or None)
-    with atomic.placing(out) as unfinished:  # it appears whole
+    with atomic.placing(out) as unfinished:  # the folder appears only when it is complete
         described = _one_model("vectors of one model are written at a time, not of", model, device)
-        first = loading.protocol_names(protocol)[0]  # a family has one data set
+        first = loading.protocol_names(protocol)[0]  # all protocols of a family have one data set
         (opened,) = loading.load_protocols(first, given, silent=False)
         with progress.describing(described.name, len(opened.dataset), protocol) as advance:
             export_vectors(
@@ -66,7 +66,7 @@ def describe(
 
 def show(
     picture: Annotated[str, typer.Argument(help="What to draw, for example oxford.")],
-    of: Annotated[list[str], typer.Argument(help="Of what, for example graf 1 3.")],
+    of: Annotated[list[str], typer.Argument(help="The data to draw, for example graf 1 3.")],
     model: ModelName,
     data: DataFolder = None,
     out: Annotated[Path | None, typer.Option("--out", help="File of the picture, PNG.")] = None,
@@ -74,7 +74,7 @@ def show(
     batch_size: BatchSize = None,
     setting: Settings = None,
 ) -> None:
-    """Draw what a model makes of some data, for a person to judge."""
+    """Draw the result of a model on some data as a picture."""
     from harness import cache, errors, evaluation, loading, progress, registry
     from harness.files import atomic
     from harness.settings import accepted, options, positional
@@ -84,15 +84,15 @@ def show(
     wanted = positional(maker)
     if len(of) != len(wanted):
         raise InputError(
-            f"a picture {picture} is of {' '.join(wanted).upper()}, not of {' '.join(of)!r}"
+            f"a picture {picture} needs {' '.join(wanted).upper()}, not {' '.join(of)!r}"
         )
     atomic.must_be_writable(out.parent if out else Path(), "the picture can't be written")
     drawn_of = _one_model("a picture is of one model, not of", model, device)
-    what = f"picture {picture}"
+    title = f"picture {picture}"
     given = loading.with_data(options(settings=setting, data=data))
-    with errors.naming(what):
-        made: Picture = maker(*of, **accepted(maker, given, what))
-    with progress.describing(drawn_of.name, len(made.dataset), what) as advance:
+    with errors.naming(title):
+        made: Picture = maker(*of, **accepted(maker, given, title))
+    with progress.describing(drawn_of.name, len(made.dataset), title) as advance:
         described = evaluation.describe(
             drawn_of,
             made.dataset,
@@ -115,7 +115,7 @@ def check(
     data: DataFolder = None,
     device: Device = "auto",
 ) -> None:
-    """Test whether descriptors and protocols keep the laws that the harness relies on."""
+    """Check that descriptors and protocols keep the laws that the harness relies on."""
     from harness import contracts, loading
     from harness.settings import options
     from harness.types import Descriptor
@@ -123,10 +123,10 @@ def check(
     if model is None and protocol is None:
         raise InputError("nothing to check: give --model or --protocol")
     kept = []
-    for one in loading.load_models(names("--model", model), device=device) if model else ():
-        if not isinstance(one, Descriptor):
-            raise InputTypeError(f"{one.name} is a folder of vectors: it has no code to check")
-        kept.append(_print_laws(one.name, contracts.check_descriptor(one)))
+    for loaded in loading.load_models(names("--model", model), device=device) if model else ():
+        if not isinstance(loaded, Descriptor):
+            raise InputTypeError(f"{loaded.name} is a folder of vectors: it has no code to check")
+        kept.append(_print_laws(loaded.name, contracts.check_descriptor(loaded)))
     given = options(data=data)
     for opened in loading.load_protocols(protocol, given, silent=False) if protocol else ():
         subject = f"{opened.name} on {opened.dataset.name}"
@@ -136,7 +136,7 @@ def check(
 
 
 def _print_laws(subject: str, laws: Sequence["Law"]) -> bool:
-    """Print which laws are kept; whether all are."""
+    """Print which laws are kept, and return whether all of them are."""
     say(subject)
     for law in laws:
         detail = f": {law.detail}" if law.detail else ""
@@ -145,7 +145,7 @@ def _print_laws(subject: str, laws: Sequence["Law"]) -> bool:
 
 
 def _one_model(rule: str, model: str, device: str) -> "Model":
-    """The one model of an option; several, or a family, break the rule."""
+    """The model of an option, which must name exactly one; otherwise an error states the rule."""
     from harness import loading
 
     return loading.load_model(one_model(rule, names("--model", model)), device=device)

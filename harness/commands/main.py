@@ -1,4 +1,4 @@
-"""harness: evaluate descriptors, make leaderboards, look at what is installed."""
+"""harness: evaluate descriptors, make leaderboards, list what is installed."""
 
 import errno
 import logging
@@ -24,7 +24,7 @@ from harness.commands import (
 from harness.errors import HarnessError, OutOfMemory
 from harness.escape import visible
 
-# What is heavy (NumPy, torch, OpenCV, pydantic) is imported by the command that needs it.
+# Slow imports (NumPy, torch, OpenCV, pydantic) are made inside the command that needs them.
 
 
 def _commands(about: str | None, epilog: str | None = None) -> typer.Typer:
@@ -66,22 +66,22 @@ weights_app.command("list")(weights.listing)
 app.add_typer(weights_app, name="weights")
 
 
-# A full disk or a file without permission is the user's to correct, whoever meets it.
+# The user can correct a full disk or a missing permission, whichever code reports it.
 OF_THE_USER = (HarnessError, OSError, MemoryError)
-INTERRUPTED = 130  # what typer exits with on KeyboardInterrupt
+INTERRUPTED = 130  # typer's exit status after a KeyboardInterrupt
 
 
 class _OneLine(logging.Formatter):
-    """Log messages with names in them: nothing that a name holds moves the cursor."""
+    """Log messages in which control characters are escaped, so that no name moves the cursor."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         return visible(super().formatMessage(record))
 
 
 def main() -> None:
-    """Run the command line; an error of the user is one line on stderr, and the exit status is 2.
+    """Run the command line; an error of the user is one line on stderr, with exit status 2.
 
-    Any other error is a fault of the harness: it shows its traceback, and where to report it.
+    Any other error is a fault of the harness: its traceback is shown, and where to report it.
     """
     shown = logging.StreamHandler(sys.stderr)
     shown.setFormatter(_OneLine("harness: %(message)s"))
@@ -91,7 +91,7 @@ def main() -> None:
             options.must_hold_lists_together(sys.argv[1:])
             app()
         except Exception as error:
-            if stopping.asked():  # a library makes its own error of an interrupt
+            if stopping.asked():  # some libraries turn an interrupt into an error of their own
                 _end_stopped()
             is_of_the_user = isinstance(error, OF_THE_USER)
             if os.environ.get("HARNESS_DEBUG") and is_of_the_user:
@@ -107,10 +107,11 @@ def main() -> None:
 
 
 def _end_stopped() -> NoReturn:
-    told = "stopped; run it again: it goes on from what is kept, a training by --resume"
+    told = "stopped; run the command again to continue (a training: with --resume)"
     print(f"harness: {told}", file=sys.stderr)
-    # Python remembers an interrupt of a text in exec(), by which dataclasses are made, and under
-    # `python -m` it would then end by SIGINT, whatever the status is. The next text resets that.
+    # If an interrupt comes during an exec(), which dataclasses use, Python remembers it; under
+    # `python -m` the process would then end by SIGINT and ignore the exit status. Another exec()
+    # resets that.
     exec("")
     sys.exit(stopping.status())
 
@@ -127,7 +128,7 @@ def _end_faulty(error: Exception) -> NoReturn:
 
 
 def _tracker() -> str:
-    """Where faults are reported: the address that the installed package names, if it names one."""
+    """Where to report faults: the address in the installed package's metadata, if there is one."""
     from importlib.metadata import metadata
 
     urls = metadata("descriptor-harness").get_all("Project-URL") or []
@@ -138,7 +139,7 @@ def _tracker() -> str:
 
 
 def _hint(error: BaseException) -> str:
-    """How to install the extra whose absence caused an error, unless its message says so."""
+    """How to install the missing extra that caused an error; "" if the message says it already."""
     cause = error.__cause__
     package = extras.missing(cause) if cause else None
     if package is None or extras.remedy(package) in str(error):
@@ -157,7 +158,7 @@ def _message(error: BaseException) -> str:
 
 
 def _told(error: OSError) -> str:
-    """An error of the system, with its file, and with the variable that moves it elsewhere."""
+    """The text of a system error: its file, and a remedy if the file is in the cache."""
     from harness.files import home
 
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)

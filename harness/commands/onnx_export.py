@@ -1,4 +1,4 @@
-"""`harness export`: a model becomes an ONNX file, and its speed and scores are compared."""
+"""`harness export`: write a model as an ONNX file, and compare speeds and scores."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -22,24 +22,26 @@ def export(
     model: Annotated[
         str,
         typer.Option(
-            "--model", help="One model that has a network: a name, or FILE.py:NAME, as for eval."
+            "--model", help="One model with a network: a name, or FILE.py:NAME, as for eval."
         ),
     ],
     out: Annotated[Path, typer.Option("--out", help="The ONNX file.")],
     precision: Annotated[str, typer.Option(help="fp32, fp16 or int8.")] = "fp32",
     protocol: Annotated[
         str | None,
-        typer.Option(help="What the file and the model are scored on; int8 needs one."),
+        typer.Option(help="Protocol to score the file and the model on; int8 needs it."),
     ] = None,
     data: DataFolder = None,
     split: Split = None,
     calibration: Annotated[
         Path | None,
-        typer.Option(help="Data of the protocol that int8 takes its scales from; its sample."),
+        typer.Option(
+            help="Data of the protocol from which int8 gets its scales; default: the sample."
+        ),
     ] = None,
     setting: Settings = None,
 ) -> None:
-    """Write a model as one ONNX file, checked against torch: uint8 patches in, vectors out."""
+    """Write a model as one ONNX file and check it: uint8 patches in, vectors out."""
     import harness
     from harness import loading
     from harness.onnx import file as onnx_file
@@ -54,8 +56,8 @@ def export(
     if precision == "int8":
         if protocol is None:
             raise InputError(
-                "int8 takes its scales from patches: give a --protocol, on whose sample, or on"
-                " whose --calibration data, they are set"
+                "int8 gets its scales from patches: give a --protocol; its sample is used, or the"
+                " --calibration data"
             )
         first = loading.protocol_names(protocol)[0]
         (of_scales,) = loading.load_protocols(first, {"data": calibration}, silent=False)
@@ -64,7 +66,7 @@ def export(
     done = harness.export_onnx(made, out, precision=precision, calibration=for_scales)
     assert isinstance(made, Descriptor)
     say(f"{out}  {done.size / 2**20:.2f} MiB  {precision}")
-    say(f"apart from torch by at most {done.apart.distance:.2g} ({done.apart.where})")
+    say(f"differs from torch by at most {done.apart.distance:.2g} ({done.apart.where})")
     written = onnx_file.open_model(out, device="cpu")
     _print_speeds(made, written)
     if protocol is not None:
@@ -90,7 +92,7 @@ def _print_speeds(model: "Descriptor", file: "Descriptor") -> None:
 
 
 def _per_second(describe: Callable[["Patches"], object], patches: "Patches") -> float:
-    """Patches a second in the best of three rounds after one that warms up."""
+    """Patches per second in the best of three rounds, after one round of warm-up."""
     seconds = []
     for _ in range(4):
         begun = time.perf_counter()
@@ -106,17 +108,17 @@ def _print_values(model: "Descriptor", file: "Descriptor", dataset: "Dataset") -
     patches = some_patches(dataset, COMPARED)
     apart = apart_by(file.describe(patches), model.describe(patches), model.distance)
     say(
-        f"on {len(patches)} patches of {dataset.name}: apart by {apart.mean():.2g} in the mean,"
-        f" {apart.max():.2g} at most"
+        f"on {len(patches)} patches of {dataset.name}: they differ by {apart.mean():.2g} in the"
+        f" mean, {apart.max():.2g} at most"
     )
 
 
 def _print_scores(model: "Descriptor", file: "Descriptor", protocols: Sequence["Protocol"]) -> None:
     import harness
 
-    records = [harness.evaluate(one, protocols, progress=True) for one in (model, file)]
+    records = [harness.evaluate(tested, protocols, progress=True) for tested in (model, file)]
     for before, after in zip(*records, strict=True):
-        headline = before.protocol.headline  # left out where it was trained on what is tested
+        headline = before.protocol.headline  # no score if the model was trained on the test data
         for name in [headline] if headline in before.scores else before.scores:
             a, b = before.scores[name], after.scores[name]
             say(f"{before.protocol.name}  {name}  {a:.5f} -> {b:.5f}  ({b - a:+.5f})")

@@ -1,4 +1,4 @@
-"""Options that several commands share, and lists of names as they are typed."""
+"""Options that several commands share, and the reading of lists of names."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,7 +11,7 @@ from harness.errors import InputError
 
 MODEL = "name from `harness models`, FILE.py:NAME, FILE.onnx, or a folder of vectors"
 ModelNames = Annotated[
-    str, typer.Option("--model", help=f"A {MODEL}; several with commas, without blanks.")
+    str, typer.Option("--model", help=f"A {MODEL}; several separated by commas, without spaces.")
 ]
 ModelName = Annotated[str, typer.Option("--model", help=f"One model: a {MODEL}.")]
 ProtocolName = Annotated[
@@ -21,7 +21,8 @@ ProtocolName = Annotated[
 DataFolder = Annotated[
     Path | None,
     typer.Option(
-        "--data", help="Folder of the data set; else HARNESS_DATA, else a small sample is made."
+        "--data",
+        help="Folder of the data set; default: HARNESS_DATA if it is set, or a small sample.",
     ),
 ]
 Split = Annotated[str | None, typer.Option("--split", help="A split of the data set.")]
@@ -31,7 +32,8 @@ BatchSize = Annotated[
     int | None, typer.Option("--batch-size", min=1, help="Patches described at a time.")
 ]
 AllowPartial = Annotated[
-    bool, typer.Option("--allow-partial", help="Take what is there; enters no leaderboard.")
+    bool,
+    typer.Option("--allow-partial", help="Allow missing data; the record enters no leaderboard."),
 ]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", help="An option of the protocol, as KEY=VALUE.")
@@ -40,10 +42,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 
 
 def names(option: str, text: str) -> list[str]:
-    """The names of a list with commas.
+    """The names in a list that is separated by commas.
 
     Raises:
-        InputError: if one is empty.
+        InputError: if a name is empty.
     """
     found = [name.strip() for name in text.split(",")]
     if not all(found):
@@ -52,10 +54,14 @@ def names(option: str, text: str) -> list[str]:
 
 
 def one_model(rule: str, names: Sequence[str]) -> str:
-    """The one name among names of models; several, or a family, break the rule.
+    """The only model that the names stand for; a family stands for several.
+
+    Args:
+        rule: beginning of the message if there are several models.
+        names: names of models.
 
     Raises:
-        InputError: if there are more; it is the rule, and then the names.
+        InputError: if there are several models; it gives the rule, then their names.
     """
     from harness import loading
 
@@ -66,16 +72,16 @@ def one_model(rule: str, names: Sequence[str]) -> str:
 
 
 def must_hold_lists_together(arguments: Sequence[str]) -> None:
-    """Refuse "a, b", which the shell hands on as two arguments.
+    """Refuse a list like "a, b", which the shell splits into two arguments.
 
     Raises:
-        InputError: if there is such a list; says how to write it.
+        InputError: if there is such a list; the message says how to write it.
     """
     for first, second in pairwise(arguments):
         is_option = first.startswith("-") and "=" not in first
         is_list = first.endswith(",") or (second.startswith(",") and not is_option)
         if is_list and not second.startswith("-"):
             raise InputError(
-                f"{first!r} and {second!r} are two arguments: write a list without blanks, as in"
+                f"{first!r} and {second!r} are two arguments: write a list without spaces, as in"
                 f" {first.removesuffix(',')},{second.removeprefix(',') or 'NAME'}"
             )

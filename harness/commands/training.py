@@ -1,4 +1,4 @@
-"""`harness train` and `recipes`."""
+"""`harness train` and `recipes`: train networks, list recipes."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,12 +18,13 @@ def train(
         str | None,
         typer.Option(
             "--data",
-            help="A folder, or a name from `harness data list`; several with commas, without"
-            " blanks.",
+            help="A folder, or a name from `harness data list`; several separated by commas,"
+            " without spaces.",
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder of the training; trained/RECIPE.")
+        Path | None,
+        typer.Option("--out", help="Folder of the training; default: trained/RECIPE."),
     ] = None,
     setting: Annotated[
         list[str] | None,
@@ -31,16 +32,16 @@ def train(
     ] = None,
     device: Device = "auto",
     precision: Annotated[
-        str, typer.Option(help="Of convolutions: auto, float32 or bfloat16.")
+        str, typer.Option(help="Precision of convolutions: auto, float32 or bfloat16.")
     ] = "auto",
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the training in the folder.")
+        bool, typer.Option("--resume", help="Continue the training in the folder.")
     ] = False,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Write TensorBoard's files as well.")
     ] = False,
 ) -> None:
-    """Train a network by a recipe; under torchrun, on several devices together."""
+    """Train a network by a recipe; with torchrun, on several devices together."""
     trainer = registry.load("trainers", "recipes")
     options = {"device": device, "precision": precision}
     flags = {"resume": resume, "tensorboard": tensorboard}

@@ -1,4 +1,4 @@
-"""`harness weights`: published weights."""
+"""`harness weights`: add, fetch and list published weights."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ from harness.escape import say
 def add(
     files: Annotated[list[Path], typer.Argument(help="Files of published weights.")],
 ) -> None:
-    """Check files of published weights and keep them, as safetensors, where models find them."""
+    """Check files of published weights, and store them as safetensors where models find them."""
     from harness.data import published_weights, weights
 
     known = published_weights.known().values()
@@ -22,9 +22,9 @@ def add(
 
 
 def fetch(
-    names: Annotated[list[str], typer.Argument(help="As `weights list` has them.")],
+    names: Annotated[list[str], typer.Argument(help="Names from `weights list`.")],
 ) -> None:
-    """Download published weights from their mirrors, checked by their hash."""
+    """Download published weights from their mirrors, and check their hash."""
     from harness.data import download, published_weights
 
     known = published_weights.known()

@@ -1,1 +1,1 @@
-"""Tables made from records: they read results, never recompute, and round only here."""
+"""Records of evaluations, and tables made from them; tables never recompute a score."""

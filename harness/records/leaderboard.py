@@ -19,7 +19,7 @@ MISSING = published_table.MISSING
 SEEN, UNKNOWN, WARNED = "†", "?", "‡"
 MEANINGS = {
     SEEN: "trained on data that this table tests: not comparable.",
-    UNKNOWN: "nobody says what it was trained on, or by a name that no protocol knows.",
+    UNKNOWN: "its training data are unknown, or have a name that no protocol knows.",
 }
 
 
@@ -30,25 +30,25 @@ class Board:
     family: str
     data: str
     split: str
-    # The records of one model with one set of options. Rows without options stand first, then those
-    # of each set of options; rows of one set are sorted, the best first.
+    # A row is the records of one model with one set of options. Rows without options come first,
+    # then the rows of each set of options; within a set, the best row comes first.
     rows: tuple[tuple[Record, ...], ...]
     published: tuple[PublishedNumber, ...] = ()  # on the same data; never part of the rows
 
     @property
     def columns(self) -> list[str]:
-        """Every score that some record has: the headlines first, then in natural order."""
+        """The names of all scores in the records: headlines first, the rest in natural order."""
         names = {name for row in self.rows for record in row for name in record.scores}
         return self.headlines + sorted(names - set(self.headlines), key=_natural)
 
     @property
     def headlines(self) -> list[str]:
-        """The score that sums up each of the board's protocols."""
+        """The headline of each of the board's protocols."""
         return sorted({record.protocol.headline for row in self.rows for record in row})
 
     @property
     def quantities(self) -> Mapping[str, Quantity]:
-        """Kinds of its scores that are no fractions, by the last part of their names."""
+        """Scores of the board that are not fractions, by the last part of their names."""
         return quantities_of([record for row in self.rows for record in row])
 
     @property
@@ -62,17 +62,17 @@ class Board:
         }
 
 
-Texts = Mapping[str, str]  # contents by the end of a file's name: ".csv", ".md"
+Texts = Mapping[str, str]  # contents of files, by the end of the file's name: ".csv", ".md"
 FACTS = ("model", "options", "dim", "distance", "trained_on_tested_data", "weights", "revision")
 
 
 def texts_of(board: Board) -> Texts:
-    """What the files of a leaderboard hold."""
+    """The contents of a leaderboard's files."""
     return {".csv": to_csv(board), ".md": to_markdown(board)}
 
 
 def boards(records: Iterable[Record]) -> list[Board]:
-    """Records sorted into boards; those of incomplete data enter none.
+    """Records sorted into boards; records of incomplete data are left out.
 
     Raises:
         InputError: if records of one board can't be compared.
@@ -82,12 +82,12 @@ def boards(records: Iterable[Record]) -> list[Board]:
 
 def groups(records: Iterable[Record]) -> dict[tuple[str, str, str], list[Record]]:
     """The complete records of each board, by its family, data set and split."""
-    found: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
+    by_board: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
     for record in records:
         if record.data.complete:
             family = record.protocol.name.partition("/")[0]
-            found[family, record.data.name, record.data.split].append(record)
-    return dict(sorted(found.items()))
+            by_board[family, record.data.name, record.data.split].append(record)
+    return dict(sorted(by_board.items()))
 
 
 def board(
@@ -107,7 +107,7 @@ def board(
 
 
 def to_csv(board: Board) -> str:
-    """Full precision, one line a model; "—" is a score that was not measured."""
+    """The board as CSV at full precision, one line per row; "—" means not measured."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     bounds = [name for name in board.columns if any(name in _intervals(row) for row in board.rows)]
@@ -131,9 +131,9 @@ def to_csv(board: Board) -> str:
 
 
 def to_markdown(board: Board) -> str:
-    """A page to read: the headlines with their intervals, then every breakdown.
+    """The board as a page of Markdown: the headlines with their intervals, then every breakdown.
 
-    Fractions are in percent. Quantities of one scene stand together, since no two are alike.
+    Fractions are in percent. All quantities of a scene are in one table, as each has its own unit.
     """
     lines = [f"# {heading(board)}", ""]
     legend = []
@@ -142,14 +142,14 @@ def to_markdown(board: Board) -> str:
     measured = {name for row in board.rows for name in _intervals(row)}
     counted = {name for name in measured if name.rpartition("/")[2] in board.quantities}
     if measured - counted:
-        legend.append("in brackets the 95 % interval over scenes, or cases, like these")
+        legend.append("in brackets the 95 % interval over similar scenes or cases")
     if _lacks_interval(board):
-        legend.append("without brackets: scenes too few, or too many at 0 or 100, for an interval")
+        legend.append("without brackets: too few scenes, or too many at 0 or 100, for an interval")
     if counted:
         legend.append("in brackets the middle 95 % of runs")
     if legend:
-        said = "; ".join(legend)
-        lines += [f"{said[0].upper()}{said[1:]}.", ""]
+        text = "; ".join(legend)
+        lines += [f"{text[0].upper()}{text[1:]}.", ""]
     lines += headline_table(board)
     details = _details(board)
     for title, columns in details.items():
@@ -173,22 +173,22 @@ def _details(board: Board) -> dict[str, list[str]]:
 
 
 def heading(board: Board) -> str:
-    """What a board is of, as Markdown."""
+    """The title of a board, as Markdown."""
     family, data, split = map(markdown, (board.family, board.data, board.split))
     return f"{family} on {data}, split {split}"
 
 
 def headline_table(board: Board) -> list[str]:
-    """The headlines of every model, fractions in percent, with remarks, as lines of Markdown."""
+    """Lines of Markdown: the headlines of all models, with fractions in percent, and remarks."""
     lines = _table(board, board.headlines)
     lines += footnotes({mark(row) for row in board.rows})
-    said = dict.fromkeys(one for row in board.rows for r in row for one in r.data.unchecked)
-    lines += [line for one in sorted(said) for line in ("", f"Not checked: {markdown(one)}")]
+    unchecked = {fact for row in board.rows for record in row for fact in record.data.unchecked}
+    lines += [line for fact in sorted(unchecked) for line in ("", f"Not checked: {markdown(fact)}")]
     return [*lines, *_warnings(board)]
 
 
 def footnotes(marks: Set[str]) -> list[str]:
-    """What marks mean, as lines of Markdown below a table."""
+    """Lines of Markdown below a table that explain its footnote marks."""
     return [
         line
         for sign, meaning in MEANINGS.items()
@@ -198,7 +198,7 @@ def footnotes(marks: Set[str]) -> list[str]:
 
 
 def _warnings(board: Board) -> Iterator[str]:
-    """Each warning of the records as lines of Markdown, with the models that it is about."""
+    """Yields lines of Markdown: each warning of the records, with the models that it is about."""
     about: dict[str, list[str]] = defaultdict(list)
     for row in board.rows:
         for warning in dict.fromkeys(text for record in row for text in record.warnings):
@@ -228,7 +228,7 @@ def _has_options(board: Board) -> bool:
 
 
 def mark(row: Sequence[Record]) -> str:
-    """The footnote mark for a model's training data, one of MEANINGS; "" where none is needed."""
+    """The footnote mark for a model's training data, one of MEANINGS; "" if it needs none."""
     if any(record.data.seen_in_training for record in row):
         return SEEN
     return UNKNOWN if any(map(is_unknown, row)) else ""
@@ -253,18 +253,18 @@ def _cell(row: tuple[Record, ...], name: str) -> str:
 
 
 def quantities_of(records: Iterable[Record]) -> Mapping[str, Quantity]:
-    """Kinds of their scores that are no fractions, by the last part of their names."""
-    return {name: one for record in records for name, one in record.protocol.quantities.items()}
+    """Scores of the records that are not fractions, by the last part of their names."""
+    return {name: q for record in records for name, q in record.protocol.quantities.items()}
 
 
 def _natural(name: str) -> list[tuple[bool, int, str]]:
-    """map@500 before map@1000."""
+    """Sort key that compares numbers in names as numbers: map@500 before map@1000."""
     parts = re.split(r"(\d+)", name)
     return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
 
 
 def _common(names: list[str]) -> list[str]:
-    """Parts that all names begin with."""
+    """The first parts that all names share."""
     common = []
     for parts in zip(*(name.split("/")[:-1] for name in names), strict=False):
         if len(set(parts)) > 1:
@@ -282,12 +282,12 @@ def _intervals(row: tuple[Record, ...]) -> dict[str, tuple[float, float]]:
 
 
 def _lacks_interval(board: Board) -> bool:
-    """Whether a score has no interval though it sums up scenes, or though another model has one."""
+    """Whether a headline over scenes, or a score with an interval in another row, has none."""
     return any(_lack_interval(rows) for rows in _by_options(board.rows).values())
 
 
 def _lack_interval(rows: Sequence[tuple[Record, ...]]) -> bool:
-    """The same of rows of one set of options."""
+    """Like `_lacks_interval`, for the rows of one set of options."""
     records = [record for row in rows for record in row]
     wanted = {name for record in records for name in record.intervals}
     wanted |= {record.protocol.headline for record in records if record.scenes}
@@ -299,15 +299,15 @@ def _lack_interval(rows: Sequence[tuple[Record, ...]]) -> bool:
 def _by_options(
     rows: Iterable[tuple[Record, ...]],
 ) -> dict[str, list[tuple[Record, ...]]]:
-    """Rows by their options; the rows without options first."""
-    found: dict[str, list[tuple[Record, ...]]] = defaultdict(list)
+    """Rows grouped by their options; the rows without options come first."""
+    groups: dict[str, list[tuple[Record, ...]]] = defaultdict(list)
     for row in rows:
-        found[row[0].protocol.options_text].append(row)
-    return dict(sorted(found.items()))
+        groups[row[0].protocol.options_text].append(row)
+    return dict(sorted(groups.items()))
 
 
 def _rows(records: Sequence[Record]) -> tuple[tuple[Record, ...], ...]:
-    """Records of one model and one set of options together, in the order of a board."""
+    """The rows of a board, in order; a row is the records of one model and one set of options."""
     rows: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in sorted(records, key=lambda r: (r.model.name, r.protocol.name)):
         rows[record.protocol.options_text, record.model.name].append(record)

@@ -1,4 +1,4 @@
-"""Write Markdown tables; every table of the project is written here."""
+"""Writes Markdown tables; all tables of the project are written here."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -8,14 +8,14 @@ RULES = {"l": "---", "r": "---:"}
 def lines(
     columns: Sequence[str], rows: Iterable[Sequence[object]], align: str = "lr"
 ) -> Iterator[str]:
-    """Lines of a Markdown table; each row is written as soon as it comes.
+    """Yields the lines of a Markdown table, each as soon as its row is known.
 
     Columns and cells are Markdown: `harness.escape.markdown` makes it from names.
 
     Args:
-        columns: heads of the columns.
-        rows: of cells, as many as there are columns.
-        align: "l" or "r" for each column; the last letter stands for all further columns.
+        columns: titles of the columns.
+        rows: rows of cells, one cell for each column.
+        align: "l" or "r" for each column; the last letter also holds for all further columns.
 
     Raises:
         ValueError: if a row has more or fewer cells than there are columns.

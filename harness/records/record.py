@@ -1,4 +1,4 @@
-"""Results on disk: one JSON record a protocol, data set and model, kept in git."""
+"""Results on disk: one JSON record for each protocol, data set and model, kept in git."""
 
 import json
 import platform
@@ -26,8 +26,8 @@ from harness.vector_folder import Model
 
 RECORDS = "records"  # below the results
 
-ROUNDED = 1e-9  # by which rounding may lead a fraction out of [0, 1], or out of its interval
-MOST = 2.0**53  # of a quantity: larger floats count no more one by one
+ROUNDED = 1e-9  # largest error by rounding: a fraction outside [0, 1], or outside its interval
+MOST = 2.0**53  # largest quantity: above this, floats do not represent every whole number
 
 _Sha256 = Field(pattern="^[0-9a-f]{64}$")
 _Name = Field(min_length=1)
@@ -38,47 +38,47 @@ class _Part(BaseModel):
 
 
 class ModelFacts(_Part):
-    """What was judged."""
+    """The model that was scored."""
 
     name: str = _Name
     dim: int = Field(ge=1, le=2**31)
     distance: str = Field(pattern=f"^({'|'.join(DISTANCES)})$")
     licence: str
-    trained_on: list[str] | None  # None: nobody says on what
+    trained_on: list[str] | None  # None: unknown
     weights: str | None = Field(pattern="^[0-9a-f]{64}$")
     revision: int = Field(ge=1)  # raised by hand whenever the vectors change
 
     @property
     def identity(self) -> dict[str, object]:
-        """The facts by which two records are of one model: they may share a table."""
+        """The facts that identify a model; records of a model share a table only if they agree."""
         return self.model_dump(include={"name", "dim", "distance", "weights", "revision"})
 
     @property
     def size(self) -> str:
-        """Of a vector, as tables show it: "128", or "256 bits"."""
+        """The size of a vector as tables show it: "128", or "256 bits"."""
         return f"{self.dim}{' bits' if self.distance == 'hamming' else ''}"
 
 
 class ProtocolFacts(_Part):
-    """By which definition."""
+    """The protocol that defines the scores."""
 
     name: str = _Name
-    options: dict[str, str] = {}  # that differ from the default and change scores
+    options: dict[str, str] = {}  # options that change scores, if they differ from the default
     version: int = Field(ge=1)
     headline: str = _Name
     # Distributions whose version can change a score; the environment has the versions.
-    libraries: list[str] = Field(default=[], exclude_if=lambda found: not found)
-    # Kinds of the scores that are not fractions, by the last part of their names.
-    quantities: dict[str, Quantity] = Field(default={}, exclude_if=lambda found: not found)
+    libraries: list[str] = Field(default=[], exclude_if=lambda value: not value)
+    # The scores that are not fractions, by the last part of their names.
+    quantities: dict[str, Quantity] = Field(default={}, exclude_if=lambda value: not value)
 
     @property
     def options_text(self) -> str:
-        """Its options as tables and paths show them: "ties=official,whitening=pcapl", or ""."""
+        """The options as tables and paths show them: "ties=official,whitening=pcapl", or ""."""
         return options_text(self.options)
 
     @property
     def title(self) -> str:
-        """Its name, and its options if it has some: "toy/matching (ties=official)"."""
+        """The name, and the options if there are any: "toy/matching (ties=official)"."""
         return f"{self.name} ({self.options_text})" if self.options else self.name
 
 
@@ -88,7 +88,7 @@ def options_text(options: Mapping[str, str]) -> str:
 
 
 class DataFacts(_Part):
-    """On which patches."""
+    """The patches that were described."""
 
     name: str = _Name
     split: str
@@ -98,11 +98,11 @@ class DataFacts(_Part):
     seen_in_training: bool
     # Names of training data that no protocol knew when this was measured: such data may include
     # these patches.
-    unknown_in_training: list[str] = Field(default=[], exclude_if=lambda found: not found)
-    cells: list[str] = []  # parts of the data that are scored apart
-    refused: list[str] = []  # those of them that the model was trained on: it has no score there
-    # Sentences: which facts of the published data of this name could not be checked.
-    unchecked: list[str] = Field(default=[], exclude_if=lambda found: not found)
+    unknown_in_training: list[str] = Field(default=[], exclude_if=lambda value: not value)
+    cells: list[str] = []  # parts of the data that are scored separately
+    refused: list[str] = []  # cells that the model was trained on: it has no score there
+    # Sentences about facts of the published data that could not be checked.
+    unchecked: list[str] = Field(default=[], exclude_if=lambda value: not value)
 
     @model_validator(mode="after")
     def _refused_are_cells(self) -> "DataFacts":
@@ -113,19 +113,19 @@ class DataFacts(_Part):
 
 
 class Environment(_Part):
-    """What could change a number, and only that."""
+    """The facts about software and hardware that can change a number, and no others."""
 
     harness: str
     libraries: dict[str, str]
     provider: str
     machine: str
-    # sha256 of the model's vectors of some made-up patches, as `evaluation.fingerprint` has it. It
+    # sha256 of the model's vectors of some made-up patches; see `evaluation.fingerprint`. It
     # differs between processors that round differently.
     fingerprint: str = Field(pattern="^([0-9a-f]{64})?$")
 
 
 class Record(_Part):
-    """One measurement at full precision: fractions and quantities, intervals that cover 95 %."""
+    """One evaluation at full precision: scores are fractions or quantities; intervals are 95 %."""
 
     form: Literal[3] = 3
     protocol: ProtocolFacts
@@ -136,11 +136,11 @@ class Record(_Part):
     intervals: dict[str, tuple[float, float]]
     scenes: dict[str, dict[str, float]]
     # Sentences that tables show below the scores.
-    warnings: list[str] = Field(default=[], exclude_if=lambda found: not found)
+    warnings: list[str] = Field(default=[], exclude_if=lambda value: not value)
 
     @model_validator(mode="after")
     def _is_possible(self) -> "Record":
-        """Whether a protocol can have measured this: an edited record makes no table."""
+        """Refuse numbers that no protocol can have measured, so that no table shows them."""
         if not self.scores and not self.data.refused:
             raise InputError("scores: there are none")
         for name, value in self.scores.items():
@@ -155,8 +155,8 @@ class Record(_Part):
             self._must_be_possible(name, low, f"{field}, lower end,")
             self._must_be_possible(name, high, f"{field}, upper end,")
             if low > high:
-                raise InputError(f"{field} is {low:g} to {high:g}: its ends are exchanged")
-            # The interval of a quantity is of runs: their mean may lie beside it.
+                raise InputError(f"{field} is {low:g} to {high:g}: its ends are swapped")
+            # The interval of a quantity holds the middle of its runs; their mean may lie outside.
             inside = low - ROUNDED <= self.scores[name] <= high + ROUNDED
             if not inside and not self._is_quantity(name):
                 raise InputError(
@@ -177,11 +177,11 @@ class Record(_Part):
 
 
 class TrainedOnAll(InputError):
-    """A model was trained on everything that a protocol tests cell by cell."""
+    """A model was trained on all cells that a protocol tests."""
 
 
 def refused(model: Model, protocol: Protocol, names: DataNames) -> list[str]:
-    """The cells of a protocol that a model is not scored on, since it was trained on them.
+    """The cells of a protocol on which a model is not scored, because it was trained on them.
 
     Raises:
         TrainedOnAll: if no cell is left.
@@ -191,8 +191,8 @@ def refused(model: Model, protocol: Protocol, names: DataNames) -> list[str]:
     if seen and len(seen) == len(protocol.cells):
         raise TrainedOnAll(
             f"{model.name} was trained on {', '.join(sorted(trained_on))}, and"
-            f" {protocol.name} tests {', '.join(seen)} of {protocol.dataset.name}: what training"
-            " has seen gives no score; choose other data"
+            f" {protocol.name} tests {', '.join(seen)} of {protocol.dataset.name}: a model gets no"
+            " score on its training data; choose other data"
         )
     return seen
 
@@ -205,15 +205,15 @@ def record(
     kept_from: Sequence[str],
     names: DataNames,
 ) -> Record:
-    """The record of one evaluation: the same run makes the same record.
+    """The record of one evaluation; the same evaluation gives the same record.
 
     Args:
-        model: what was judged.
-        protocol: by what.
-        scores: what came of it.
-        fingerprint: of the model's vectors, as `evaluation.fingerprint` has it.
-        kept_from: cells that are not scored, as `refused` has them.
-        names: of data, as installed protocols know them.
+        model: the model that was scored.
+        protocol: the protocol that scored it.
+        scores: the scores.
+        fingerprint: of the model's vectors, from `evaluation.fingerprint`.
+        kept_from: cells that are not scored, from `refused`.
+        names: names of data that installed protocols know.
     """
     dataset = protocol.dataset
     trained_on = model.trained_on or frozenset()
@@ -270,16 +270,16 @@ def record(
 
 
 def unknown_in_training(model: Model, protocol: Protocol, names: DataNames) -> list[str]:
-    """Names of a model's training data that nobody knows: they may stand for what is tested."""
+    """Unknown names of a model's training data; they may stand for data that are tested."""
     sources = protocol.dataset.sources.union(*protocol.cells.values())
     return names.unknown(model.trained_on or (), sources)
 
 
 def folder_of(root: Path, *parts: str) -> Path:
-    """A folder below the results, called after what a record says of itself.
+    """A folder below the results, from names in a record.
 
     Raises:
-        InputError: if a part would lead elsewhere: names come from the files of data sets, too.
+        InputError: if a name is not a plain folder name; names also come from files of data sets.
     """
     for part in parts:
         _must_be_plain(part, parts)
@@ -289,22 +289,22 @@ def folder_of(root: Path, *parts: str) -> Path:
 def _must_be_plain(part: str, parts: Sequence[str]) -> None:
     if part in (".", "..") or not re.fullmatch(r"[\w.+@-]+", part):
         raise InputError(
-            f"records can't be kept under {'/'.join(parts)!r}: {part!r} is no name of a folder;"
-            " names of protocols, data sets and splits, and options, have letters, digits, and"
-            " . _ + @ - only"
+            f"records can't be kept under {'/'.join(parts)!r}: {part!r} can't name a folder; names"
+            " of protocols, data sets, splits and options may have only letters, digits, and"
+            " . _ + @ -"
         )
 
 
-def place(root: Path, one: Record) -> Path:
-    """Where a record lives: <root>/records/<protocol>/<data>/<split>/[<options>/]<model>.json.
+def place(root: Path, kept: Record) -> Path:
+    """A record's file: <root>/records/<protocol>/<data>/<split>/[<options>/]<model>.json.
 
-    Options are a folder's name, as "ties=official,whitening=pcapl"; a protocol without options has
-    no such folder.
+    The options are the name of a folder, for example "ties=official,whitening=pcapl"; without
+    options there is no such folder.
 
     Raises:
         InputError: as `folder_of` does.
     """
-    return _file(root, one.protocol, one.data.name, one.data.split, one.model.name)
+    return _file(root, kept.protocol, kept.data.name, kept.data.split, kept.model.name)
 
 
 def _file(
@@ -316,12 +316,12 @@ def _file(
         for part in (*protocol.options, *protocol.options.values()):
             _must_be_plain(part, [text])
         folder /= text
-    name = re.sub(r"[^\w.+-]", "_", model)  # "mine:fast" is no file name everywhere
+    name = re.sub(r"[^\w.+-]", "_", model)  # some systems allow no file named "mine:fast"
     return folder / f"{name}.json"
 
 
 def must_be_free(root: Path, model: Model, protocol: Protocol) -> None:
-    """Refuse, before any work, an evaluation whose record would take the place of another's.
+    """Refuse, before any work, an evaluation whose record would overwrite a different one.
 
     Raises:
         InputError: as `save` does.
@@ -331,61 +331,61 @@ def must_be_free(root: Path, model: Model, protocol: Protocol) -> None:
     _must_be_alike(file, model.name, data.sha256, model.weights)
 
 
-def to_json(one: Record) -> str:
-    """The bytes of a record: keys in order, full precision, "\\n" at the end."""
-    return json.dumps(one.model_dump(), indent=1, sort_keys=True, allow_nan=False) + "\n"
+def to_json(kept: Record) -> str:
+    """The text of a record: sorted keys, full precision, "\\n" at the end."""
+    return json.dumps(kept.model_dump(), indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
-def save(root: Path, one: Record) -> Path:
-    """Write one record in place of an older one; the same record writes the same bytes.
+def save(root: Path, kept: Record) -> Path:
+    """Write one record in place of an older one; the same record gives the same bytes.
 
     Raises:
         InputError: if the file holds the record of another model, of other weights, or of other
-            data of this name.
+            data with this name.
     """
-    file = place(root, one)
-    _must_be_alike(file, one.model.name, one.data.sha256, one.model.weights)
-    atomic.write_text(file, to_json(one))
+    file = place(root, kept)
+    _must_be_alike(file, kept.model.name, kept.data.sha256, kept.model.weights)
+    atomic.write_text(file, to_json(kept))
     return file
 
 
 def _must_be_alike(file: Path, model: str, data: str, weights: str | None) -> None:
     try:
         older = read(file)
-    except (FileNotFoundError, ValueError):  # of an older form: it is out of date anyhow
+    except (FileNotFoundError, ValueError):  # a record of an older form is out of date anyway
         return
-    for what, its, mine in (
-        ("model", older.model.name, model),
-        ("contents of the data", older.data.sha256[:12], data[:12]),
-        ("weights", (older.model.weights or "none")[:12], (weights or "none")[:12]),
+    for fact, stored, new in (
+        ("another model", older.model.name, model),
+        ("other data", older.data.sha256[:12], data[:12]),
+        ("other weights", (older.model.weights or "none")[:12], (weights or "none")[:12]),
     ):
-        if its != mine:
+        if stored != new:
             raise InputError(
-                f"{file} is a record of other {what} ({its}; this is {mine}): choose another"
-                " --results, or remove it"
+                f"{file} is a record of {fact} ({stored}; this is {new}): choose another --results,"
+                " or remove it"
             )
 
 
 def save_run(file: Path, facts: Mapping[str, object]) -> None:
-    """Keep beside a record what can't change its numbers: time, host, duration."""
+    """Write facts of a run beside its record that can't change a number: time, host, duration."""
     atomic.write_text(file.with_suffix(".run"), json.dumps(facts, indent=1) + "\n")
 
 
 def load(root: Path) -> list[Record]:
-    """Every record of a folder of results, in the order of their paths.
+    """All records of a folder of results, in the order of their paths.
 
     Raises:
-        InputError: if a file below `records` is no record; names the file and the field.
+        InputError: if a file below `records` is not a valid record; names the file and the field.
     """
     return [read(file) for file in folders.files(root / RECORDS) if file.suffix == ".json"]
 
 
 def read(file: Path) -> Record:
-    """One record, its form checked, and whether its names can be those of its folders."""
+    """The record in a file; its form is checked, and that its names can be names of folders."""
     try:
-        found = Record.model_validate_json(file.read_bytes(), strict=True)
-        place(file.parent, found)
-        return found
+        kept = Record.model_validate_json(file.read_bytes(), strict=True)
+        place(file.parent, kept)
+        return kept
     except ValueError as error:
         faults = error.errors()[:3] if isinstance(error, ValidationError) else []
         where = "; ".join(map(_fault, faults)) or str(error)
@@ -396,7 +396,7 @@ def read(file: Path) -> Record:
 
 
 def _fault(error: ErrorDetails) -> str:
-    """What pydantic found, with the field; our own messages begin with it."""
+    """A fault as text, with its field; our own messages name the field already."""
     ours = error["msg"].removeprefix("Value error, ")
     if ours != error["msg"]:
         return ours

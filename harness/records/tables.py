@@ -1,7 +1,7 @@
-"""All tables of a folder of results: leaderboards, and the tables that protocols contribute.
+"""Writes all tables of a folder of results: leaderboards, and tables that protocols contribute.
 
-A package contributes tables of a family of protocols by an entry point in `harness.tables`, whose
-name is the family's and whose value is a `Kind`.
+A package contributes a kind of table for a family of protocols by an entry point in
+`harness.tables`: its name is the family's, its value is a `Kind`.
 """
 
 import logging
@@ -25,10 +25,10 @@ log = logging.getLogger(__name__)
 class Kind:
     """A kind of table: a CSV file and a Markdown page for each board that has such a table."""
 
-    name: str  # of the files, without their ends
-    head: str  # how the first line of the CSV file begins
+    name: str  # name of the files, without ".csv" or ".md"
+    head: str  # beginning of the first line of the CSV file
     texts_of: Callable[[Board], Texts]  # contents of the files; none if the board has no table
-    # Lines of Markdown that a terminal shows below the scores of an evaluation.
+    # Lines of Markdown that an evaluation shows on the terminal, below its scores.
     lines_of: Callable[[Board], Iterable[str]] = lambda board: ()
 
 
@@ -36,34 +36,35 @@ LEADERBOARD = Kind("leaderboard", ",".join(leaderboard.FACTS[:4]), leaderboard.t
 
 
 def kinds_of(family: str) -> list[Kind]:
-    """The kinds of tables of a family of protocols: its leaderboard, and its own if it has one.
+    """The kinds of tables of a family of protocols: the leaderboard and, if it has one, its own.
 
     A package that can't be imported is reported and left out.
     """
     if family not in registry.names("tables"):
         return [LEADERBOARD]
     try:
-        own: Kind = registry.load("tables", family)
+        contributed: Kind = registry.load("tables", family)
     except (ImportError, LookupError) as error:
         log.warning("%s", error)
         return [LEADERBOARD]
-    return [LEADERBOARD, own]
+    return [LEADERBOARD, contributed]
 
 
 def write(root: Path) -> list[Path]:
-    """Make every table of a folder of results again; the same files, the same bytes.
+    """Write all tables of a folder of results again; returns their files.
 
-    They are written to `tables/<family>/<data>/<split>`. A table that has no records any more is
-    removed. A file that is no such table is neither removed nor replaced.
+    The same records give the same bytes. The folder of a table is `tables/<family>/<data>/<split>`.
+    A table whose records are gone is removed. Files that the harness did not write are neither
+    removed nor replaced.
 
     Args:
         root: the folder of results.
 
     Raises:
-        FileMissingError: if there is no record; then nothing is touched.
-        InputError: if a published number can't be read; then nothing is touched. If records of one
-            table can't be compared, or a file of someone else is in the place of a table; the other
-            tables are written.
+        FileMissingError: if there is no record; then no file is changed.
+        InputError: if a published number can't be read; then no file is changed. If records of one
+            can't be compared, or the harness did not write a file in the place of a table; the
+            other tables are written.
     """
     records = results.load(root)
     if not records:
@@ -74,7 +75,7 @@ def write(root: Path) -> list[Path]:
     kinds = {family: kinds_of(family) for family in sorted(families)}
     texts: dict[Path, str] = {}
     kept: set[Path] = set()
-    faults: dict[str, None] = {}  # in order; a faulty board is one fault of all its tables
+    faults: dict[str, None] = {}  # an ordered set: all tables of a board report the same fault
     for key, group in boards.items():
         folder = results.folder_of(root / TABLES, *key)
         for kind in kinds[key[0]]:
@@ -91,7 +92,7 @@ def write(root: Path) -> list[Path]:
     written = []
     for file, text in texts.items():
         if file.exists() and file not in ours:
-            faults[f"{file} is no table that the harness wrote, and stays: move it away"] = None
+            faults[f"{file} was not written by the harness, so it is kept: move it away"] = None
             continue
         atomic.write_text(file, text)
         written.append(file)
@@ -101,20 +102,20 @@ def write(root: Path) -> list[Path]:
 
 
 def _names(folder: Path) -> list[str]:
-    return [one.name for one in folders.folders(folder)] if folder.is_dir() else []
+    return [inner.name for inner in folders.folders(folder)] if folder.is_dir() else []
 
 
 def _tables(root: Path, kinds: Mapping[str, Sequence[Kind]]) -> Iterator[Path]:
-    """Tables that were written here, known by their places and their first lines.
+    """Yields the tables that the harness wrote; their places and first lines identify them.
 
-    A file behind a link is left out: it belongs to another place.
+    A file that is reached through a link is left out, because it belongs to another folder.
     """
     for family, data, split in (place.relative_to(root).parts for place in root.glob("*/*/*")):
         title = f"# {leaderboard.heading(Board(family, data, split, ()))}"
         for kind in kinds.get(family, ()):
             for end, begins in ((".csv", kind.head), (".md", title)):
                 file = root / family / data / split / f"{kind.name}{end}"
-                linked = any(one.is_symlink() for one in (file, *file.parents[:3]))
+                linked = any(path.is_symlink() for path in (file, *file.parents[:3]))
                 if not linked and file.is_file() and _begins(file, begins):
                     yield file
 

@@ -23,7 +23,7 @@ that are written. Principal points and projections of COLMAP's cameras differ by
 
 HEAD = 100  # bytes of the header of a database
 
-Table = Float32[np.ndarray, "n columns"]
+KeypointTable = Float32[np.ndarray, "n columns"]
 """COLMAP's columns: x, y, and then scale and angle, or a11 a12 a21 a22 of an affine shape."""
 
 
@@ -62,7 +62,7 @@ def _is_camera(model: object, width: object, height: object, params: object) -> 
     )
 
 
-def read(database: Path, names: Sequence[str], remedy: str) -> dict[str, Table]:
+def read(database: Path, names: Sequence[str], remedy: str) -> dict[str, KeypointTable]:
     """The keypoints of each image: a table of 4 or 6 columns.
 
     Args:
@@ -100,7 +100,7 @@ def read(database: Path, names: Sequence[str], remedy: str) -> dict[str, Table]:
     return tables
 
 
-def _determinants(table: Table) -> Float64[np.ndarray, " n"]:
+def _determinants(table: KeypointTable) -> Float64[np.ndarray, " n"]:
     return np.linalg.det(table[:, 2:].astype(np.float64).reshape(-1, 2, 2))
 
 
@@ -160,7 +160,7 @@ def _must_be_whole_pages(database: Path, remedy: str) -> None:
         )
 
 
-def frames_of(table: Table) -> AffineFrames:
+def frames_of(table: KeypointTable) -> AffineFrames:
     """COLMAP's keypoints as regions, in our coordinates."""
     x, y, *shape = table.astype(np.float64).T
     x, y = x - HALF_PIXEL, y - HALF_PIXEL

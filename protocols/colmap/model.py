@@ -20,7 +20,7 @@ from harness.errors import InputError
 from harness.files import texts
 
 STEMS = ("cameras", "images", "points3D")
-Part = TypeVar("Part")
+T = TypeVar("T")
 
 NONE = -1  # the point number of a keypoint without a point
 FARTHEST = 1e12  # largest coordinate; a larger one is damaged, and overflows when squared
@@ -29,7 +29,7 @@ AGAIN = "write the model again, or get it again"
 
 
 @dataclass(frozen=True, eq=False)
-class Image:
+class RegisteredImage:
     """A registered image."""
 
     name: str
@@ -44,7 +44,7 @@ class Model:
     """A sparse model; cameras and images by their numbers."""
 
     cameras: Mapping[int, pycolmap.Camera]
-    images: Mapping[int, Image]
+    images: Mapping[int, RegisteredImage]
     point: Int[np.ndarray, " p"]  # numbers of the points, ascending
     xyz: Float64[np.ndarray, "p 3"]
     track: Int[np.ndarray, "t 3"]  # point, image, index of the keypoint; sorted by point
@@ -85,7 +85,7 @@ def read(folder: Path) -> Model:
     return Model(cameras, images, point, xyz, track)
 
 
-def _named(read: Callable[[Path], Part], file: Path) -> Part:
+def _named(read: Callable[[Path], T], file: Path) -> T:
     """The reader's result for a file; errors name the file."""
     try:
         return read(file)
@@ -98,8 +98,8 @@ class _DamagedError(InputError):
 
 
 Cameras = dict[int, pycolmap.Camera]
-Images = dict[int, Image]
-Points = tuple[np.ndarray, np.ndarray, np.ndarray]
+Images = dict[int, RegisteredImage]
+PointArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @cache
@@ -123,14 +123,14 @@ def _camera(number: int, name: str, width: int, height: int, params: np.ndarray)
 
 def _image(
     number: int, name: str, camera: int, pose: np.ndarray, xy: np.ndarray, point: np.ndarray
-) -> Image:
+) -> RegisteredImage:
     sound = all(bool((np.abs(part) < FARTHEST).all()) for part in (pose, xy))
     norm = float(np.linalg.norm(pose[:4])) if sound else 0.0
     if abs(norm - 1) > UNIT:
         raise _DamagedError(f"image {number} ({name}) has an invalid pose or keypoint")
     w, x, y, z = pose[:4] / norm
     rotation = pycolmap.Rotation3d(np.array([x, y, z, w]))
-    return Image(name, camera, pycolmap.Rigid3d(rotation, pose[4:]), xy, point)
+    return RegisteredImage(name, camera, pycolmap.Rigid3d(rotation, pose[4:]), xy, point)
 
 
 class _Bytes:
@@ -220,7 +220,7 @@ def _binary_images(file: Path) -> Images:
     return images
 
 
-def _binary_points(file: Path) -> Points:
+def _binary_points(file: Path) -> PointArrays:
     data = _Bytes(file)
     xyz: dict[int, tuple[float, ...]] = {}
     tracks = []
@@ -234,7 +234,9 @@ def _binary_points(file: Path) -> Points:
     return _points(xyz, tracks)
 
 
-def _points(xyz: Mapping[int, tuple[float, ...]], tracks: list[tuple[int, np.ndarray]]) -> Points:
+def _points(
+    xyz: Mapping[int, tuple[float, ...]], tracks: list[tuple[int, np.ndarray]]
+) -> PointArrays:
     if any(not 0 <= number < 1 << 63 for number in xyz):
         raise _DamagedError(f"has a point of the number {max(xyz, key=abs)}")
     number = np.array(sorted(xyz), np.int64)
@@ -249,7 +251,7 @@ def _points(xyz: Mapping[int, tuple[float, ...]], tracks: list[tuple[int, np.nda
     return number, places, np.concatenate([np.empty((0, 3), np.int64), *track])
 
 
-def _add(entries: dict[int, Part], number: int, entry: Part) -> None:
+def _add(entries: dict[int, T], number: int, entry: T) -> None:
     if number in entries:
         raise _DamagedError(f"has number {number} twice")
     entries[number] = entry
@@ -271,7 +273,7 @@ def _numbers(line: int, words: list[str]) -> list[float]:
     return _each(line, words, texts.number)
 
 
-def _each(line: int, words: list[str], kind: Callable[[str], Part]) -> list[Part]:
+def _each(line: int, words: list[str], kind: Callable[[str], T]) -> list[T]:
     try:
         return [kind(word) for word in words]
     except ValueError as error:
@@ -328,7 +330,7 @@ def _text_images(file: Path) -> Images:
     return images
 
 
-def _text_points(file: Path) -> Points:
+def _text_points(file: Path) -> PointArrays:
     xyz: dict[int, tuple[float, ...]] = {}
     tracks = []
     for line, words in _told(_lines(file)):

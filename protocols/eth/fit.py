@@ -19,7 +19,7 @@ from harness import cache as caches
 from harness import parallel
 from harness.code import code_sha256
 from harness.errors import InputError
-from protocols.eth.truth import FOLDER, Cameras
+from protocols.eth.truth import FOLDER, KnownCameras
 from protocols.imaging.grey import read_grey
 
 SIDE = 800  # pixels of the longer side of an image in which keypoints are detected
@@ -36,10 +36,10 @@ that are read in a wrong convention, or belong to other images, reach 0.00 to 0.
 
 log = logging.getLogger(__name__)
 
-Points = Float64[np.ndarray, "_ 2"]
+Pixels = Float64[np.ndarray, "_ 2"]
 
 
-def check(images: Path, names: Sequence[str], known: Cameras) -> None:
+def check(images: Path, names: Sequence[str], known: KnownCameras) -> None:
     """Check that cameras have the size of their images and fit them.
 
     Each image is compared with the next two in the order of names; pairs with few matches are
@@ -84,7 +84,9 @@ def check(images: Path, names: Sequence[str], known: Cameras) -> None:
     )
 
 
-def check_once(images: Path, names: Sequence[str], sha256: Sequence[str], known: Cameras) -> None:
+def check_once(
+    images: Path, names: Sequence[str], sha256: Sequence[str], known: KnownCameras
+) -> None:
     """Like `check`, but images and cameras that passed before are not compared again.
 
     Args:
@@ -111,21 +113,21 @@ def check_once(images: Path, names: Sequence[str], sha256: Sequence[str], known:
         kept.write(origin, b"fits")
 
 
-Found = tuple[tuple[int, ...], Points, np.ndarray]  # shape of the image, places, descriptors
+Keypoints = tuple[tuple[int, ...], Pixels, np.ndarray]  # shape of the image, places, descriptors
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class ImageMatches:
     """Matches of images i and j."""
 
     i: int
     j: int
-    a: Points  # in image i
-    b: Points  # in image j
+    a: Pixels  # in image i
+    b: Pixels  # in image j
     near: float  # pixels
 
 
-def _keypoints(file: Path) -> Found:
+def _keypoints(file: Path) -> Keypoints:
     grey = read_grey(file)
     scale = min(1.0, SIDE / max(grey.shape))
     small = cv2.resize(grey, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
@@ -134,7 +136,7 @@ def _keypoints(file: Path) -> Found:
     return grey.shape, (places + 0.5) / scale - 0.5, np.asarray(vectors)
 
 
-def _matched(i: int, j: int, keypoints: Sequence[Found]) -> Pair:
+def _matched(i: int, j: int, keypoints: Sequence[Keypoints]) -> ImageMatches:
     """Matches of images i and j: nearest neighbours that pass the ratio test."""
     (shape, a, vectors_a), (_, b, vectors_b) = keypoints[i], keypoints[j]
     rows = np.empty((0, 2), int)
@@ -142,10 +144,10 @@ def _matched(i: int, j: int, keypoints: Sequence[Found]) -> Pair:
         two = cv2.BFMatcher().knnMatch(vectors_a, vectors_b, k=2)
         kept = [first for first, second in two if first.distance < RATIO * second.distance]
         rows = np.array([(match.queryIdx, match.trainIdx) for match in kept], int).reshape(-1, 2)
-    return Pair(i, j, a[rows[:, 0]], b[rows[:, 1]], NEAR * math.hypot(*shape))
+    return ImageMatches(i, j, a[rows[:, 0]], b[rows[:, 1]], NEAR * math.hypot(*shape))
 
 
-def _readings(known: Cameras) -> dict[str, Cameras]:
+def _readings(known: KnownCameras) -> dict[str, KnownCameras]:
     """The cameras of the same files in other conventions, by the advice to the user."""
     back = known.rotation.swapaxes(1, 2)
     of_back, of_stored = (
@@ -167,7 +169,7 @@ def _readings(known: Cameras) -> dict[str, Cameras]:
     return {said: replace(known, rotation=r, centre=c) for said, (r, c) in given.items()}
 
 
-def _share(pairs: Sequence[Pair], known: Cameras) -> float | None:
+def _share(pairs: Sequence[ImageMatches], known: KnownCameras) -> float | None:
     """Share of matches on their epipolar lines; None if there are too few matches."""
     on_line = []
     for pair in pairs:

@@ -62,7 +62,7 @@ def detected(images: Path, names: Sequence[str], sha256: Sequence[str]) -> tuple
     options = pycolmap.FeatureExtractionOptions(num_threads=1, use_gpu=False)
     settings = {"options": str(options.todict()), "pycolmap": version("pycolmap")}
 
-    def one(row: int) -> AffineFrames:
+    def of_image(row: int) -> AffineFrames:
         origin = settings | {"image": sha256[row]}
         table = cache.read_array(origin)
         if table is None:
@@ -72,10 +72,12 @@ def detected(images: Path, names: Sequence[str], sha256: Sequence[str]) -> tuple
 
     cache = caches.kept("keypoints")
     with quiet():
-        return tuple(parallel.each(one, range(len(names))))
+        return tuple(parallel.each(of_image, range(len(names))))
 
 
-def _detect(images: Path, name: str, options: pycolmap.FeatureExtractionOptions) -> colmap.Table:
+def _detect(
+    images: Path, name: str, options: pycolmap.FeatureExtractionOptions
+) -> colmap.KeypointTable:
     log.info("SIFT keypoints of %s", images / name)
     with tempfile.TemporaryDirectory(prefix="eth-") as folder:
         database = Path(folder) / "database.db"

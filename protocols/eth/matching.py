@@ -92,14 +92,14 @@ def match(a: Vectors, b: Vectors, by: Axes, ratio: float = RATIO) -> Matches:
         return np.empty((0, 2), np.uint32)
     numbers = numbers_of(np.concatenate([a, b]), by.distance)
     first, whole = by.parts(numbers)
-    pair = _Pair(len(a), numbers, first, whole, L2.rounding(whole))
+    pair = _TwoImages(len(a), numbers, first, whole, L2.rounding(whole))
     row, column = _mutual(pair, *_near(pair, ratio))
     matches = np.stack([row, column], axis=1).astype(np.uint32)
     return matches if len(matches) >= LEAST else matches[:0]
 
 
 @dataclass(frozen=True, eq=False)
-class _Pair:
+class _TwoImages:
     """The vectors of two images, in one array; the first image comes first."""
 
     n: int  # rows of the first image
@@ -122,7 +122,7 @@ class _Nearest:
     others: Squares  # by column: lower bound of the squares to the rows it is not proposed to
 
 
-def _near(pair: _Pair, ratio: float) -> tuple[_Nearest, Some, Some, Squares]:
+def _near(pair: _TwoImages, ratio: float) -> tuple[_Nearest, Some, Some, Squares]:
     """Rows that pass the ratio test, their nearest columns and squares; and all proposals."""
     rows = np.arange(pair.n)
     columns, bound, others = _bounds(pair)
@@ -146,7 +146,7 @@ def _near(pair: _Pair, ratio: float) -> tuple[_Nearest, Some, Some, Squares]:
 
 
 def _mutual(
-    pair: _Pair, proposed: _Nearest, row: Some, column: Some, square: Squares
+    pair: _TwoImages, proposed: _Nearest, row: Some, column: Some, square: Squares
 ) -> tuple[Some, Some]:
     """The pairs of a row and a column at which the row is also nearest to the column."""
     order = np.lexsort((proposed.square, proposed.column))
@@ -168,7 +168,7 @@ def _mutual(
 
 
 def _bounds(
-    pair: _Pair,
+    pair: _TwoImages,
 ) -> tuple[Int[np.ndarray, "2 n"], Float64[np.ndarray, "2 n"], Float64[np.ndarray, " m"]]:
     """The columns of each row's two least bounds, the bounds, and `others` of each column."""
     propose = L2.propose(pair.first[pair.n :])
@@ -187,7 +187,9 @@ def _bounds(
     return columns, least, others
 
 
-def _within(pair: _Pair, rows: Some, others: slice, bound: Squares) -> tuple[Some, Some, Squares]:
+def _within(
+    pair: _TwoImages, rows: Some, others: slice, bound: Squares
+) -> tuple[Some, Some, Squares]:
     """Pairs of a row and another vector within the row's bound, nearest first, and the squares."""
     propose = L2.propose(pair.whole[others])
     start, stop, _ = others.indices(len(pair.whole))

@@ -30,12 +30,12 @@ EMBEDDED = 64  # bits of COLMAP's Hamming embedding, which has no other size
 
 DATABASE, TREE = "database.db", "tree.bin"
 
-Pairs = list[tuple[int, int]]
+ImagePairs = list[tuple[int, int]]
 
 log = logging.getLogger(__name__)
 
 
-def pairs(images: Path, names: Sequence[str], sha256: Sequence[str]) -> Pairs:
+def pairs(images: Path, names: Sequence[str], sha256: Sequence[str]) -> ImagePairs:
     """The pairs of images to be matched, by number, the smaller first, in order.
 
     In large scenes COLMAP retrieves the pairs, by its SIFT features and a vocabulary tree that it
@@ -60,7 +60,7 @@ def pairs(images: Path, names: Sequence[str], sha256: Sequence[str]) -> Pairs:
     return [(a, b) for a, b in json.loads(caches.kept("pairs").get(origin, find))]
 
 
-def _retrieved(images: Path, names: Sequence[str], folder: Path) -> Pairs:
+def _retrieved(images: Path, names: Sequence[str], folder: Path) -> ImagePairs:
     """The pairs that COLMAP retrieves; an interrupted run resumes at images without features."""
     database = folder / DATABASE
     if not (folder / "listed").is_file():

@@ -1,7 +1,8 @@
-"""Structure from motion on a descriptor's matches: what of a place can be reconstructed.
+"""Structure from motion: the sparse model that COLMAP reconstructs from a descriptor's matches.
 
 J. L. Schönberger, H. Hardmeier, T. Sattler, M. Pollefeys, Comparative evaluation of hand-crafted
-and learned local features, CVPR 2017: its sparse part. The dense part needs CUDA and is not here.
+and learned local features, CVPR 2017. This is the sparse part; the dense part needs CUDA and is
+not implemented.
 """
 
 import hashlib
@@ -22,10 +23,11 @@ from protocols.colmap.mapping import quiet
 from protocols.eth import files as official
 from protocols.eth.keypoints import table_of
 from protocols.eth.matching import RATIO, axes, match, numbers_of
-from protocols.eth.pairs import Pairs, pairs
+from protocols.eth.pairs import ImagePairs, pairs
 from protocols.eth.sample import sample
-from protocols.eth.scenes import TOTAL, Opened, Scene, open_scenes
+from protocols.eth.scenes import TOTAL, ImageScene, ImageScenes, open_scenes
 from protocols.eth.structure import Matched, reconstruct
+from protocols.headlines import HEADLINES
 from protocols.imaging.affine import AffineFrames, affine_patches
 from protocols.imaging.grey import read_grey
 from protocols.naming import unusual
@@ -33,8 +35,9 @@ from protocols.naming import unusual
 VERSION = 2  # raised whenever a number could change
 PATCHES = 1  # raised whenever a patch could change: part of the hash of its block
 
-# Of VLFeat's patches, as the official scripts take them. It is asked to smooth by 1 and reads the
-# last level of its scale space that is no coarser: by 0.63 to 1, which 0.8 comes nearest to.
+# These values give the patches that VLFeat cuts in the official scripts. The scripts ask VLFeat for
+# a smoothing of 1. VLFeat reads the coarsest level of its scale space that is not coarser than
+# that, so the real smoothing is 0.63 to 1; the constant 0.8 is closest to it.
 EXTENT, SIDE, SMOOTHING = 7.5, 65, 0.8
 
 QUANTITIES = {
@@ -48,7 +51,7 @@ QUANTITIES = {
     "inlier_matches": Quantity(decimals=0),
     "position_error_m": Quantity(decimals=4, lower_is_better=True),
     "rotation_error_deg": Quantity(decimals=3, lower_is_better=True),
-    "images": Quantity(decimals=0),  # the rest stands in the breakdown of a scene only
+    "images": Quantity(decimals=0),  # from here on: only in the breakdown of a scene
     "keypoints": Quantity(decimals=0),
     "pairs": Quantity(decimals=0),
     "matched_pairs": Quantity(decimals=0),
@@ -62,8 +65,8 @@ USUAL = {
     "smoothing": SMOOTHING,
 }
 SUMMED = ("registered", "points", "observations")
-FEW = 15  # images; of fewer, one run registers nearly all or a pair, as its seed has it
-TOLD = 20  # pairs of images whose matching takes long enough to tell the user
+FEW = 15  # images; with fewer, the seed decides whether a run registers nearly all or only two
+TOLD = 20  # pairs of images; matching this many takes long enough for a log message
 
 log = logging.getLogger(__name__)
 
@@ -80,44 +83,47 @@ def eth(
     repeats: int = 1,
     files: Path | None = None,
 ) -> Protocol:
-    """Size and error of the sparse model that COLMAP makes of a descriptor's matches.
+    """Size and error of the sparse model that COLMAP makes from a descriptor's matches.
 
-    `<scene>/registered` images, `points`, their `observations`, `track_length` (observations of a
-    point), `observations_per_image` (of those registered), `reprojection_error_px` (mean over
-    points of a point's mean), `inlier_pairs` and `inlier_matches` of geometric verification; where
-    cameras are known, `position_error_m` and `rotation_error_deg`, see `truth.errors`. What is
-    undefined without a model is left out. `total/...` are sums over scenes.
+    Scores of each scene: `<scene>/registered` images, `points`, their `observations`,
+    `track_length` (observations per point), `observations_per_image` (per registered image),
+    `reprojection_error_px` (the mean over points of each point's mean error), and `inlier_pairs`
+    and `inlier_matches` of geometric verification. If the cameras are known, there are also
+    `position_error_m` and `rotation_error_deg`; see `truth.errors`. If COLMAP makes no model, the
+    scores that need one are left out. `total/...` are sums over scenes.
 
-    COLMAP verifies and maps by its defaults, seeded. It takes cameras from the scene's database;
-    else from known intrinsics; else, one for each image, from EXIF or as a guess.
+    COLMAP verifies and maps with its default options and a fixed seed. Cameras come from the
+    scene's database; if there is none, from the known intrinsics; if there are none, each image
+    gets a camera of its own from its EXIF data or by a guess.
 
-    Two slips of the official scripts are not repeated: official keypoints count from 0, VLFeat, to
-    which they go, from 1; and COLMAP, to which they go, too, half a pixel more.
+    Two mistakes of the official scripts are not repeated. Official keypoints count pixels from 0,
+    but the scripts give them unchanged to VLFeat, which counts from 1, and to COLMAP, whose
+    coordinates are larger by half a pixel.
 
     Args:
         data: a folder of scene folders in the official layout, or one scene; see `scenes`.
-        split: scenes to test, joined by "+"; where None all.
-        keypoints: "official", "database" or "sift" (COLMAP's detector); where None, official ones
-            where a scene has them, else SIFT's.
-        side: pixels of a patch.
+        split: scenes to test, joined by "+"; None: all.
+        keypoints: "official", "database" or "sift" (COLMAP's detector); None: the official
+            keypoints if a scene has them, otherwise SIFT's.
+        side: side of a patch, in pixels.
         extent: from the middle of a patch to the centres of its outermost pixels, in scales of the
             keypoint.
-        smoothing: of a patch, in scales of the keypoint. The three defaults are those of the
-            patches that VLFeat made for the published rows.
-        ratio: of distances to the nearest and the second, up to which nearest ones match.
+        smoothing: blur of a patch, in scales of the keypoint. The defaults of `side`, `extent` and
+            `smoothing` give the patches that VLFeat made for the published rows.
+        ratio: largest accepted ratio of the distances to the nearest and second-nearest keypoint.
         repeats: runs of COLMAP, with the seeds 0, 1, ...; scores are means, and intervals hold the
-            middle 95 % of runs: nearly all, of few. Of one run on a scene of fewer than 15 images,
-            the record and its tables warn.
-        files: a new folder for official files of keypoints, descriptors and matches, with which
-            the original pipeline can go on; of one model.
+            middle 95 % of runs (with few runs, nearly all). If there is one run and a scene has
+            fewer than 15 images, the record and its tables carry a warning.
+        files: a new folder for keypoints, descriptors and matches in the official formats, which
+            the original pipeline can read; only with one model.
     """
     if side < 1 or not 0 < extent < np.inf or not 0 <= smoothing < np.inf or repeats < 1:
         raise InputError(
             f"side {side}, extent {extent}, smoothing {smoothing}, repeats {repeats}: side and"
-            " repeats from 1 on are wanted, an extent above 0, and no smoothing below 0"
+            " repeats must be at least 1, extent above 0, and smoothing at least 0"
         )
     if not 0 < ratio <= 1:
-        raise InputError(f"ratio {ratio}: above 0 is wanted, and at most 1, which lets all pass")
+        raise InputError(f"ratio {ratio}: it must be above 0 and at most 1 (1 accepts all)")
     if files is not None:
         _must_be_free(files)
     cut = _Cut(side, extent, smoothing)
@@ -128,7 +134,7 @@ def eth(
         VERSION,
         _dataset(opened, listed, cut),
         lambda described: _score(opened.scenes, listed, described, ratio, repeats, files),
-        headline="total/observations",
+        headline=HEADLINES["eth"],
         quantities=QUANTITIES,
         libraries=("pycolmap",),
         options=unusual(USUAL, ratio=float(ratio), repeats=repeats, **vars(cut)),
@@ -139,7 +145,7 @@ def _must_be_free(files: Path) -> None:
     try:
         atomic.must_be_free(files)
     except FileExistsError as error:
-        raise FileInTheWayError(f"{error}, by --set files=DIR; of one model") from error
+        raise FileInTheWayError(f"{error}, by --set files=DIR; only with one model") from error
 
 
 @dataclass(frozen=True)
@@ -151,25 +157,25 @@ class _Cut:
     smoothing: float
 
     def patches(self, image: Path, frames: AffineFrames) -> Patches:
-        """One for each keypoint, in order."""
-        edge = self.side / max(self.side - 1, 1)  # VLFeat's extent ends at centres of pixels
+        """One patch for each keypoint, in order."""
+        edge = self.side / max(self.side - 1, 1)  # VLFeat's extent ends at the centres of pixels
         grey = read_grey(image).astype(np.float32)
         return affine_patches(
             grey, frames, extent=self.extent * edge, side=self.side, smoothing=self.smoothing
         )
 
 
-def _dataset(opened: Opened, listed: Sequence[Pairs], cut: _Cut) -> Dataset:
-    """A block for each image: read, described and let go one at a time."""
+def _dataset(opened: ImageScenes, listed: Sequence[ImagePairs], cut: _Cut) -> Dataset:
+    """The data set of all scenes; one block per image, so that one image is in memory at a time."""
     blocks, points, truth = [], [], hashlib.sha256()
     start = 0
     for scene, wanted in zip(opened.scenes, listed, strict=True):
         for name, sha256, frames in zip(scene.names, scene.sha256, scene.frames, strict=True):
             blocks.append(_block(f"{scene.name}/{name}", scene.images / name, sha256, frames, cut))
         sizes = sum(map(len, scene.frames))
-        own = np.arange(sizes) if scene.points is None else np.concatenate(scene.points)
-        points.append(start + own)
-        start += int(own.max(initial=-1)) + 1
+        point = np.arange(sizes) if scene.points is None else np.concatenate(scene.points)
+        points.append(start + point)
+        start += int(point.max(initial=-1)) + 1
         truth.update(repr((scene.name, scene.evidence, wanted)).encode())
     return Dataset(
         opened.name,
@@ -191,8 +197,8 @@ def _block(name: str, image: Path, sha256: str, frames: AffineFrames, cut: _Cut)
 
 
 def _score(
-    scenes: Sequence[Scene],
-    listed: Sequence[Pairs],
+    scenes: Sequence[ImageScene],
+    listed: Sequence[ImagePairs],
     described: Descriptions,
     ratio: float,
     repeats: int,
@@ -200,10 +206,10 @@ def _score(
 ) -> Scores:
     vectors = _by_image(scenes, described)
     matched = []
-    for scene, wanted, own in zip(scenes, listed, vectors, strict=True):
+    for scene, wanted, of_images in zip(scenes, listed, vectors, strict=True):
         if len(wanted) >= TOLD:
             log.info("%s: matching %d pairs of images", scene.name, len(wanted))
-        matched.append(_matched(own, wanted, described.distance, ratio))
+        matched.append(_matched(of_images, wanted, described.distance, ratio))
     if files is not None:
         _write(files, scenes, vectors, matched, described.distance)
     jobs = [(*job, seed) for job in zip(scenes, matched, strict=True) for seed in range(repeats)]
@@ -220,14 +226,14 @@ def _score(
 
 
 def _warnings(
-    scenes: Sequence[Scene], of_scenes: Mapping[str, Sequence[Mapping[str, float]]]
+    scenes: Sequence[ImageScene], of_scenes: Mapping[str, Sequence[Mapping[str, float]]]
 ) -> Iterator[str]:
     few = [f"{scene.name} ({len(scene)})" for scene in scenes if len(scene) < FEW]
     if few and len(next(iter(of_scenes.values()))) == 1:
         yield (
             f"Fewer than {FEW} images, mapped by one run of COLMAP: {', '.join(few)}. Another seed"
-            " may register many more of them, or many fewer; --set repeats=5 measures how far runs"
-            " differ."
+            " may register many more of them, or many fewer; --set repeats=5 measures how much the"
+            " runs differ."
         )
     for scene in scenes:
         failed = sum(not run["registered"] for run in of_scenes[scene.name])
@@ -238,33 +244,33 @@ def _warnings(
             )
 
 
-def _by_image(scenes: Sequence[Scene], described: Descriptions) -> list[list[Vectors]]:
+def _by_image(scenes: Sequence[ImageScene], described: Descriptions) -> list[list[Vectors]]:
     sizes = [len(frames) for scene in scenes for frames in scene.frames]
     parts = iter(np.split(described.vectors, np.cumsum(sizes)[:-1]))
     return [[next(parts) for _ in scene.frames] for scene in scenes]
 
 
 def _matched(
-    vectors: Sequence[Vectors], wanted: Pairs, distance: Distance, ratio: float
+    vectors: Sequence[Vectors], wanted: ImagePairs, distance: Distance, ratio: float
 ) -> Matched:
     by = axes(vectors, distance)
-    found = parallel.each(lambda pair: match(vectors[pair[0]], vectors[pair[1]], by, ratio), wanted)
-    return dict(zip(wanted, found, strict=True))
+    matches = parallel.each(lambda p: match(vectors[p[0]], vectors[p[1]], by, ratio), wanted)
+    return dict(zip(wanted, matches, strict=True))
 
 
 def _summed_up(
     of_scenes: Mapping[str, Sequence[Mapping[str, float]]],
 ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
-    """Means over runs, and what their middle is; of scenes and of the sums over scenes."""
+    """Means over runs and intervals of the middle 95 % of runs, by scene and for the total."""
     runs = dict(of_scenes)
     runs[TOTAL] = [
         {name: sum(run[name] for run in together) for name in SUMMED}
         for together in zip(*of_scenes.values(), strict=True)
     ]
     values, intervals = {}, {}
-    for scene, own in runs.items():
-        for name in set.intersection(*map(set, own)):  # what is defined in every run
-            numbers = [run[name] for run in own]
+    for scene, of_scene in runs.items():
+        for name in set.intersection(*map(set, of_scene)):  # scores that every run defines
+            numbers = [run[name] for run in of_scene]
             values[f"{scene}/{name}"] = float(np.mean(numbers))
             if len(numbers) > 1:
                 tails = [(1 - COVERED) / 2, (1 + COVERED) / 2]
@@ -273,7 +279,7 @@ def _summed_up(
     return values, intervals
 
 
-def _breakdown(scene: Scene, matched: Matched) -> dict[str, float]:
+def _breakdown(scene: ImageScene, matched: Matched) -> dict[str, float]:
     counts = [len(matches) for matches in matched.values()]
     return {
         "images": float(len(scene)),
@@ -286,17 +292,17 @@ def _breakdown(scene: Scene, matched: Matched) -> dict[str, float]:
 
 def _write(
     folder: Path,
-    scenes: Sequence[Scene],
+    scenes: Sequence[ImageScene],
     vectors: Sequence[Sequence[Vectors]],
     matched: Sequence[Matched],
     distance: Distance,
 ) -> None:
-    """The official files of keypoints, descriptors and matches, scene by scene."""
-    _must_be_free(folder)  # another model of this run may have written it
+    """Write keypoints, descriptors and matches in the official formats, scene by scene."""
+    _must_be_free(folder)  # another model of this evaluation may have written it
     with atomic.placing(folder) as unfinished:
-        for scene, own, pairs in zip(scenes, vectors, matched, strict=True):
+        for scene, of_images, pairs in zip(scenes, vectors, matched, strict=True):
             root = unfinished / scene.name
-            for name, frames, rows in zip(scene.names, scene.frames, own, strict=True):
+            for name, frames, rows in zip(scene.names, scene.frames, of_images, strict=True):
                 numbers = numbers_of(rows, distance)
                 official.write_keypoints(root / f"keypoints/{name}.bin", table_of(frames))
                 official.write_descriptors(root / f"descriptors/{name}.bin", numbers)

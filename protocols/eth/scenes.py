@@ -58,7 +58,7 @@ SOURCES = OFFICIAL, STORED, SIFT = ("official", "database", "sift")  # of keypoi
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class ImageScene:
     """Images of one place."""
 
     name: str
@@ -67,7 +67,7 @@ class Scene:
     sha256: tuple[str, ...]  # of the image files
     frames: tuple[AffineFrames, ...]  # keypoints of each image
     points: tuple[Int[np.ndarray, " _"], ...] | None  # the 3-D point of each keypoint, if known
-    cameras: truth.Cameras | None  # known cameras, if there are any
+    cameras: truth.KnownCameras | None  # known cameras, if there are any
     database: Path | None  # has images and cameras
     evidence: str  # sha256 of the files of cameras
 
@@ -77,16 +77,16 @@ class Scene:
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class ImageScenes:
     """Scenes of one folder, in the order of their names."""
 
     name: str  # of the data set
     split: str  # names of the scenes, and where their keypoints come from
-    scenes: tuple[Scene, ...]
+    scenes: tuple[ImageScene, ...]
     unchecked: tuple[str, ...]  # like `Dataset.unchecked`
 
 
-def open_scenes(root: Path, split: str | None, source: str | None) -> Opened:
+def open_scenes(root: Path, split: str | None, source: str | None) -> ImageScenes:
     """The scenes in a folder, with the keypoints of their images.
 
     Args:
@@ -119,7 +119,7 @@ def open_scenes(root: Path, split: str | None, source: str | None) -> Opened:
     detected = () if set(sources) == {OFFICIAL} else sorted(set(sources))
     called = _name(root, scenes, sources)
     unchecked = (UNCHECKED,) if called == "eth" else ()
-    return Opened(called, naming.remarked("+".join(chosen), *detected), scenes, unchecked)
+    return ImageScenes(called, naming.remarked("+".join(chosen), *detected), scenes, unchecked)
 
 
 def _folders(root: Path) -> dict[str, Path]:
@@ -155,7 +155,7 @@ def _source(folder: Path) -> str:
     return OFFICIAL if _part(folder, keypoints.FOLDER).is_dir() else SIFT
 
 
-def _open(folder: Path, name: str, source: str) -> Scene:
+def _open(folder: Path, name: str, source: str) -> ImageScene:
     images = folder / IMAGES
     names = photographs.find(images)
     shapes = parallel.each(lambda file: grey.check(images / file), names)
@@ -191,7 +191,7 @@ def _open(folder: Path, name: str, source: str) -> Scene:
     cameras = truth.read(known, names) if known.is_dir() else None
     if cameras is not None:
         fit.check_once(images, names, sha256, cameras)
-    return Scene(
+    return ImageScene(
         name=name,
         images=images,
         names=tuple(names),
@@ -209,7 +209,7 @@ def _hash(files: Sequence[Path]) -> str:
     return hashlib.sha256("\n".join(contents).encode()).hexdigest()
 
 
-def _name(root: Path, scenes: Sequence[Scene], sources: Sequence[str]) -> str:
+def _name(root: Path, scenes: Sequence[ImageScene], sources: Sequence[str]) -> str:
     """The data set's name for records: "eth" only for official keypoints of official scenes."""
     made = root / MADE
     if made.is_file():

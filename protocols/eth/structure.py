@@ -12,13 +12,13 @@ from protocols.colmap.keypoints import HALF_PIXEL, copy, places_for_colmap
 from protocols.colmap.mapping import largest_model
 from protocols.eth import truth
 from protocols.eth.matching import Matches
-from protocols.eth.scenes import Scene
+from protocols.eth.scenes import ImageScene
 
 Matched = Mapping[tuple[int, int], Matches]
 """Matches by the numbers of the two images in their scene, the smaller first."""
 
 
-def reconstruct(scene: Scene, matched: Matched, seed: int) -> dict[str, float]:
+def reconstruct(scene: ImageScene, matched: Matched, seed: int) -> dict[str, float]:
     """Counts and measures of the largest model that COLMAP reconstructs from matches.
 
     If there is no model, its counts are 0 and its other measures are left out. COLMAP runs on one
@@ -57,7 +57,7 @@ def reconstruct(scene: Scene, matched: Matched, seed: int) -> dict[str, float]:
     return measures
 
 
-def _fill(database: Path, scene: Scene, matched: Matched) -> None:
+def _fill(database: Path, scene: ImageScene, matched: Matched) -> None:
     """Write images, keypoints and matches; COLMAP would read descriptors as SIFT's bytes."""
     if scene.database is not None:
         copy(scene.database, database)
@@ -81,7 +81,7 @@ def _fill(database: Path, scene: Scene, matched: Matched) -> None:
                 opened.write_matches(first, second, matches)
 
 
-def _add_known(database: Path, names: Sequence[str], known: truth.Cameras) -> None:
+def _add_known(database: Path, names: Sequence[str], known: truth.KnownCameras) -> None:
     """Write images with their known intrinsics; images with the same intrinsics share a camera.
 
     COLMAP refines focal length and distortion, but never the principal point. In Strecha's images

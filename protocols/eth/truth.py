@@ -32,7 +32,7 @@ Places = Float64[np.ndarray, "n 3"]
 
 
 @dataclass(frozen=True, eq=False)
-class Cameras:
+class KnownCameras:
     """Cameras of images, in their order."""
 
     intrinsics: Matrices  # K; the centre of the first pixel is (0, 0)
@@ -41,14 +41,14 @@ class Cameras:
     centre: Places  # in the world
 
 
-def read(folder: Path, names: Sequence[str]) -> Cameras:
+def read(folder: Path, names: Sequence[str]) -> KnownCameras:
     """The known cameras of the images.
 
     Raises:
         InputError: if a file is missing or malformed; names the file.
     """
     cameras = [_read(file_of(folder, name)) for name in names]
-    return Cameras(*(np.array(part) for part in zip(*cameras, strict=True)))
+    return KnownCameras(*(np.array(part) for part in zip(*cameras, strict=True)))
 
 
 def file_of(folder: Path, name: str) -> Path:
@@ -57,7 +57,7 @@ def file_of(folder: Path, name: str) -> Path:
 
 
 def errors(
-    model: pycolmap.Reconstruction, names: Sequence[str], known: Cameras, seed: int
+    model: pycolmap.Reconstruction, names: Sequence[str], known: KnownCameras, seed: int
 ) -> dict[str, float]:
     """`position_error_m` and `rotation_error_deg`: means over the registered images.
 

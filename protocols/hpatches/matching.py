@@ -1,4 +1,4 @@
-"""HPatches image matching: which patch of the other image shows this one's point?"""
+"""HPatches image matching: find each patch's point among the patches of another image."""
 
 from pathlib import Path
 
@@ -25,9 +25,9 @@ def matching(
 ) -> Protocol:
     """Average precision (trapezoid) of nearest neighbours in 5 images, mean over sequences.
 
-    `matching/{easy,hard,tough}/{all,illum,view}/map`, and the mean of the three "all" as
-    `matching/map`. Neither a ratio test nor a mutual check. Where several patches are equally near,
-    each is the answer with equal chance; official ties: the first of them is.
+    The scores are `matching/{easy,hard,tough}/{all,illum,view}/map`; `matching/map` is the mean of
+    the three "all". There is no ratio test and no mutual check. If several patches are equally
+    near, each counts as the nearest with equal probability; with official ties, the first counts.
     """
     return variant.protocol(
         "matching", tasks.matching, score,
@@ -36,23 +36,23 @@ def matching(
 
 
 def score(opened: HPatches, task: None, described: Descriptions, official: bool) -> Scores:
-    """Judge vectors; `official` has the first of several equally near patches be the answer."""
+    """Score vectors; if `official`, the first of several equally near patches is the nearest."""
 
-    def one(number: int) -> dict[str, float]:
+    def scored(number: int) -> dict[str, float]:
         return _sequence(opened, number, described, official)
 
-    scenes = dict(zip(opened.test, parallel.each(one, range(len(opened.test))), strict=True))
+    scenes = dict(zip(opened.test, parallel.each(scored, range(len(opened.test))), strict=True))
     values = {}
     for noise in NOISES:
         for subset, prefix in SUBSETS.items():
-            found = [own[f"{noise}/map"] for s, own in scenes.items() if s.startswith(prefix)]
-            if found:  # a split of one kind has no breakdown by kind
-                values[f"{noise}/{subset}/map"] = float(np.mean(found))
+            maps = [scene[f"{noise}/map"] for s, scene in scenes.items() if s.startswith(prefix)]
+            if maps:  # a split may have no sequence of this kind
+                values[f"{noise}/{subset}/map"] = float(np.mean(maps))
     values["map"] = float(np.mean([values[f"{noise}/all/map"] for noise in NOISES]))
     headlines = {"map": "map", **{f"{noise}/all/map": f"{noise}/map" for noise in NOISES}}
     intervals = {
-        name: interval_of_mean([each[own] for each in scenes.values()])
-        for name, own in headlines.items()
+        name: interval_of_mean([scene[of_scene] for scene in scenes.values()])
+        for name, of_scene in headlines.items()
     }
     return variant.scores("matching", values, scenes, intervals)
 
@@ -60,20 +60,20 @@ def score(opened: HPatches, task: None, described: Descriptions, official: bool)
 def _sequence(
     opened: HPatches, number: int, described: Descriptions, official: bool
 ) -> dict[str, float]:
-    own: dict[str, float] = {}
+    values: dict[str, float] = {}
     ref = described.vectors[opened.strip(number, "ref")]
     for noise in NOISES:
         for k in range(1, 6):
             other = described.vectors[opened.strip(number, f"{noise[0]}{k}")]
-            found = _average_precision(ref, other, described.distance, official)
-            own[f"{noise}/{k}/ap"] = found
-        own[f"{noise}/map"] = float(np.mean([own[f"{noise}/{k}/ap"] for k in range(1, 6)]))
-    own["map"] = float(np.mean([own[f"{noise}/map"] for noise in NOISES]))
-    return own
+            precision = _average_precision(ref, other, described.distance, official)
+            values[f"{noise}/{k}/ap"] = precision
+        values[f"{noise}/map"] = float(np.mean([values[f"{noise}/{k}/ap"] for k in range(1, 6)]))
+    values["map"] = float(np.mean([values[f"{noise}/map"] for noise in NOISES]))
+    return values
 
 
 def _average_precision(ref: Vectors, other: Vectors, distance: Distance, official: bool) -> float:
-    """Of the nearest neighbours of n patches, ranked by distance, out of n matches."""
+    """Average precision of the nearest neighbours of n patches, ranked by distance; n matches."""
     nearest = distance.nearest(ref, other)
     correct = nearest.row == nearest.column
     first = np.searchsorted(nearest.row, np.arange(len(ref)))

@@ -207,7 +207,7 @@ def _present(patches: Path, split: str, asked: Split, *, allow_partial: bool) ->
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class _CheckedStrips:
     """Checked strips, and the rows of their patches."""
 
     blocks: tuple[Block, ...]
@@ -230,7 +230,7 @@ def _stamp(file: Path) -> tuple[int, int] | None:
 @lru_cache(maxsize=4)  # the three tasks of one command share strips; `stamps` detect changes
 def _checked(
     wanted: tuple[tuple[Path, ...], ...], stamps: tuple[tuple[int, int] | None, ...]
-) -> _Table:
+) -> _CheckedStrips:
     """The strips of each sequence, each checked, and checked against each other."""
     every = [file for files in wanted for file in files]
     log.info("checking %d strips of %s", len(every), every[0].parent.parent)
@@ -264,7 +264,7 @@ def _checked(
             start += n
         point += n
     image = np.repeat(np.arange(len(blocks)), [block.size for block in blocks])
-    return _Table(
+    return _CheckedStrips(
         tuple(blocks), np.concatenate(points), image, lengths, offsets, checked[every[0]].width
     )
 
@@ -278,7 +278,9 @@ class _Identity:
     unchecked: tuple[str, ...] = ()
 
 
-def _identified(root: Path, patches: Path, split: str, asked: Split, table: _Table) -> _Identity:
+def _identified(
+    root: Path, patches: Path, split: str, asked: Split, table: _CheckedStrips
+) -> _Identity:
     """The identity of a set; it is "hpatches" only if all known facts of the official set hold."""
     for file in (root / "dataset.json", patches / "dataset.json"):
         if file.is_file():
@@ -291,7 +293,7 @@ def _identified(root: Path, patches: Path, split: str, asked: Split, table: _Tab
     return _Identity(name, {}, (UNCHECKED,) if name == "hpatches" else ())
 
 
-def _faults(patches: Path, split: str, asked: Split, table: _Table) -> Iterator[str]:
+def _faults(patches: Path, split: str, asked: Split, table: _CheckedStrips) -> Iterator[str]:
     """Yields the known differences of a set with official names from the official set."""
     if table.width != SIDE:
         yield f"patches are {table.width} pixels wide, not {SIDE}"

@@ -11,9 +11,9 @@ from harness.statistics import interval_of_mean
 from protocols.hpatches import tasks, variant
 from protocols.hpatches.reader import NOISES, HPatches
 
-POOLS = (100, 500, 1000, 5000, 10000, 15000, 20000)  # patches, the five positives among them
+POOLS = (100, 500, 1000, 5000, 10000, 15000, 20000)  # patches, including the five positives
 POSITIVES = 5
-QUERIES = 320  # at a time: their distances to 5,000 distractors are 6 MiB
+QUERIES = 320  # at a time: their distances to 5,000 distractors take 6 MiB
 
 
 def retrieval(
@@ -26,9 +26,10 @@ def retrieval(
 ) -> Protocol:
     """Mean over queries of average precision (trapezoid) in pools of 100 to 20,000 patches.
 
-    `retrieval/{easy,hard,tough}/map@{100,...,20000}`, and the mean of the 21 as `retrieval/map`.
-    Distractors of the query's own sequence are left out; a pool takes the first of the rest, all
-    where there are fewer. Official ties: a positive ranks before a distractor of equal distance.
+    The scores are `retrieval/{easy,hard,tough}/map@{100,...,20000}`; `retrieval/map` is the mean of
+    these 21. Distractors of the query's own sequence are left out. A pool takes the first of the
+    other distractors, or all of them if there are too few. With official ties, a positive ranks
+    before a distractor at equal distance.
     """
     return variant.protocol(
         "retrieval", tasks.retrieval, score,
@@ -39,7 +40,7 @@ def retrieval(
 def score(
     opened: HPatches, task: tasks.Retrieval, described: Descriptions, official: bool
 ) -> Scores:
-    """Judge vectors; `official` ranks positives first among equals."""
+    """Score vectors; if `official`, positives rank first among equal distances."""
     names = [f"{noise}/map@{pool}" for noise in NOISES for pool in POOLS]
     parts: list[tuple[int, tasks.Patchlist]] = []
     for number in range(len(opened.test)):
@@ -47,28 +48,29 @@ def score(
         cuts = range(QUERIES, len(rows), QUERIES)
         parts += [(number, task.queries.take(part)) for part in np.split(rows, cuts) if part.size]
 
-    def one(part: tuple[int, tasks.Patchlist]) -> Float[np.ndarray, "queries 21"]:
+    def scored(part: tuple[int, tasks.Patchlist]) -> Float[np.ndarray, "queries 21"]:
         return _average_precisions(
             opened, *part, task.distractors, described, "matches-first" if official else "mean"
         )
 
-    found = parallel.each(one, parts)
+    precisions = parallel.each(scored, parts)
     scenes: dict[str, dict[str, float]] = {}
     queries = []
     for number in sorted({number for number, _ in parts}):
-        own = [precision for (n, _), precision in zip(parts, found, strict=True) if n == number]
-        precision = np.concatenate(own)
+        precision = np.concatenate(
+            [part for (n, _), part in zip(parts, precisions, strict=True) if n == number]
+        )
         queries.append(len(precision))
         scene = scenes[opened.test[number]] = dict(
             zip(names, precision.mean(0).tolist(), strict=True)
         )
         scene["map"] = float(precision.mean())
     values = {
-        name: float(np.average([own[name] for own in scenes.values()], weights=queries))
+        name: float(np.average([scene[name] for scene in scenes.values()], weights=queries))
         for name in names
     }
     values["map"] = float(np.mean([values[name] for name in names]))
-    maps = [own["map"] for own in scenes.values()]
+    maps = [scene["map"] for scene in scenes.values()]
     intervals = {"map": interval_of_mean(maps, queries)}
     return variant.scores("retrieval", values, scenes, intervals)
 
@@ -81,7 +83,7 @@ def _average_precisions(
     described: Descriptions,
     ties: Ties,
 ) -> Float[np.ndarray, "queries 21"]:
-    """Of queries of one sequence: each noise, and in it each pool."""
+    """Average precision of queries of one sequence; columns are noise levels, then pools."""
     vectors, distance = described.vectors, described.distance
     ref = np.zeros(1, int)
     query = opened.rows(queries.s, ref, queries.idx, "easy")
@@ -96,7 +98,7 @@ def _average_precisions(
     upto = np.zeros(flat.shape, int)
     precision = np.empty((len(query), len(NOISES), len(POOLS)))
     start = 0
-    for place, pool in enumerate(POOLS):  # each pool is the one before and some more
+    for place, pool in enumerate(POOLS):  # each pool contains the previous pool
         more = vectors[pool_rows[start : pool - POSITIVES]]
         start = pool - POSITIVES
         further = distance.count_nearer(vectors[query], more, flat)
@@ -105,6 +107,6 @@ def _average_precisions(
         ranking = rank_counted(matched.reshape(-1, POSITIVES), *(
             count.reshape(-1, POSITIVES) for count in (nearer, upto - nearer)
         ))  # fmt: skip
-        found = trapezoid_average_precision(ranking.with_ties(ties))
-        precision[:, :, place] = np.reshape(found, (len(query), -1))
+        of_pool = trapezoid_average_precision(ranking.with_ties(ties))
+        precision[:, :, place] = np.reshape(of_pool, (len(query), -1))
     return precision.reshape(len(query), -1)

@@ -39,7 +39,7 @@ Writer = Callable[[HPatches, Sequence[Path]], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class PatchPairs:
     """Pairs of patches to verify; a sequence's number is its index in the split's test list."""
 
     s1: Column
@@ -49,9 +49,9 @@ class Pairs:
     t2: Column
     idx2: Column
 
-    def take(self, rows: Column) -> "Pairs":
+    def take(self, rows: Column) -> "PatchPairs":
         """The pairs at these rows, in this order."""
-        return Pairs(*(getattr(self, column.name)[rows] for column in fields(self)))
+        return PatchPairs(*(getattr(self, column.name)[rows] for column in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +62,9 @@ class Verification:
     `place` is the index of a row in its file.
     """
 
-    positive: Pairs
-    intra: Pairs
-    inter: Pairs
+    positive: PatchPairs
+    intra: PatchPairs
+    inter: PatchPairs
     place: Column
 
 
@@ -88,13 +88,13 @@ class Retrieval:
     distractors: Patchlist
 
 
-Table = TypeVar("Table", Pairs, Patchlist)
+Columns = TypeVar("Columns", PatchPairs, Patchlist)
 
 
 def verification(opened: HPatches) -> tuple[Verification, Dataset]:
     """The verification task, and its data set, whose name tells the origin of the task files."""
     files, dataset = _files(opened, VERIFICATION, _write_verification)
-    tables = [_read(file, opened, Pairs) for file in files]
+    tables = [_read(file, opened, PatchPairs) for file in files]
     for column in ("s1", "t1", "idx1"):
         first = getattr(tables[0], column)
         if not all(np.array_equal(first, getattr(other, column)) for other in tables[1:]):
@@ -109,7 +109,7 @@ def verification(opened: HPatches) -> tuple[Verification, Dataset]:
     return sorted_by_sequence(*(table.take(rows) for table in tables)), dataset
 
 
-def sorted_by_sequence(positive: Pairs, intra: Pairs, inter: Pairs) -> Verification:
+def sorted_by_sequence(positive: PatchPairs, intra: PatchPairs, inter: PatchPairs) -> Verification:
     """The verification task from three tables whose rows are in the files' order."""
     place = np.argsort(positive.s1, kind="stable")
     return Verification(positive.take(place), intra.take(place), inter.take(place), place)
@@ -179,7 +179,7 @@ def _git_blob(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
-def _read(file: Path, opened: HPatches, form: type[Table]) -> Table:
+def _read(file: Path, opened: HPatches, form: type[Columns]) -> Columns:
     """One task file as numbers; a missing sequence, if that is allowed, has the number -1."""
     columns = [column.name for column in fields(form)]
     sequences = [column for column in columns if column[0] == "s"]

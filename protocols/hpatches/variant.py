@@ -1,4 +1,4 @@
-"""What the three tasks have in common: their options, and the names of their scores."""
+"""Options and names of scores that the three tasks share."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -8,6 +8,7 @@ from typing import Literal, TypeVar, get_args
 from harness import Dataset, Descriptions, Protocol, Scores
 from harness.distances import L2
 from harness.errors import InputError
+from protocols.headlines import HEADLINES
 from protocols.hpatches.reader import HPatches, open_set
 from protocols.hpatches.sample import sample
 from protocols.hpatches.whitening import whiten
@@ -31,17 +32,18 @@ def protocol(
     whitening: Whitening,
     ties: Ties,
 ) -> Protocol:
-    """One task on one split.
+    """The protocol of one task on one split.
 
     Args:
-        name: the task's.
-        prepare: reads its files; gives them and the data set named after their origin.
-        score: judges vectors; the last argument is whether ties fall as in the official code.
-        data: folder of the set; the sample where None.
-        split: name in the set's splits.json.
-        allow_partial: score what is there where sequences are missing.
-        whitening: "pcapl" whitens vectors first, as fitted on the split's training part.
-        ties: "mean" over all orders, or "official": as the official code's sorting leaves them.
+        name: the task's name.
+        prepare: reads the task's files; returns them and the data set, named after their origin.
+        score: scores vectors; its last argument says whether ties fall as in the official code.
+        data: folder of the set; None: the sample.
+        split: name of a split in the set's splits.json.
+        allow_partial: score the sequences that are there if others are missing.
+        whitening: "pcapl" first whitens the vectors; it is fitted on the split's training part.
+        ties: "mean" over all orders of tied rows, or "official", the order in which the official
+            code sorts them.
     """
     for option, value, known in (("ties", ties, Ties), ("whitening", whitening, Whitening)):
         if value not in get_args(known):
@@ -62,7 +64,7 @@ def protocol(
         VERSION,
         dataset,
         judged,
-        headline=f"{name}/map",
+        headline=HEADLINES[f"hpatches/{name}"],
         distances=frozenset({L2.name}) if pcapl else None,
         options=unusual({"whitening": "none", "ties": "mean"}, whitening=whitening, ties=ties),
     )
@@ -74,12 +76,12 @@ def scores(
     scenes: Mapping[str, Mapping[str, float]],
     intervals: Mapping[str, tuple[float, float] | None],
 ) -> Scores:
-    """Scores under the names that all tables use, which begin with the task's."""
+    """Scores under the names that tables use: they begin with the task's name."""
     return Scores(
         {f"{task}/{name}": value for name, value in values.items()},
         {
-            scene: {f"{task}/{name}": value for name, value in own.items()}
-            for scene, own in scenes.items()
+            scene: {f"{task}/{name}": value for name, value in of_scene.items()}
+            for scene, of_scene in scenes.items()
         },
         {f"{task}/{name}": bounds for name, bounds in intervals.items() if bounds is not None},
     )

@@ -21,8 +21,8 @@ from protocols.hpatches import tasks, variant
 from protocols.hpatches.reader import NOISES, HPatches
 
 KINDS = ("positive", "inter", "intra")
-IMBALANCED = 0.2  # "ap" takes all negatives and the first fifth of the positives
-BINS = 512  # of distance, for the interval alone
+IMBALANCED = 0.2  # "ap" uses all negatives and the first fifth of the positives
+BINS = 512  # of distance; used for the interval only
 
 Distances = Float64[np.ndarray, " n"]
 
@@ -37,8 +37,9 @@ def verification(
 ) -> Protocol:
     """Average precision (trapezoid, imbalanced) and ROC AUC (balanced) over the official pairs.
 
-    `verification/{easy,hard,tough}/{inter,intra}/{ap,auc}`, and the mean of the six "ap" as
-    `verification/map`. Official ties: a negative ranks before a positive of equal distance.
+    The scores are `verification/{easy,hard,tough}/{inter,intra}/{ap,auc}`; `verification/map` is
+    the mean of the six "ap". With official ties, a negative ranks before a positive at equal
+    distance.
     """
     return variant.protocol(
         "verification", tasks.verification, score,
@@ -49,13 +50,13 @@ def verification(
 def score(
     opened: HPatches, task: tasks.Verification, described: Descriptions, official: bool
 ) -> Scores:
-    """Judge vectors; `official` ranks negatives first among equals."""
+    """Score vectors; if `official`, negatives rank first among equal distances."""
     values: dict[str, float] = {}
     scenes: dict[str, dict[str, float]] = {sequence: {} for sequence in opened.test}
     first = task.place < int(IMBALANCED * len(task.place))
     counts = []
 
-    def judge(case: tuple[str, str]) -> _Found:
+    def judge(case: tuple[str, str]) -> _Judgement:
         matched, unmatched = measured[case[0], "positive"], measured[case]
         return _judged(matched, unmatched, task.positive.s1, first, len(opened.test), official)
 
@@ -66,15 +67,15 @@ def score(
         distances = _paired(described, opened.rows(p.s1, p.t1, p.idx1, noise), np.stack(second))
         measured |= {(noise, kind): d for kind, d in zip(KINDS, distances, strict=True)}
     cases = [(noise, kind) for noise in NOISES for kind in KINDS[1:]]
-    for (noise, kind), found in zip(cases, parallel.each(judge, cases), strict=True):
-        values[f"{noise}/{kind}/auc"] = found.auc
-        values[f"{noise}/{kind}/ap"] = found.ap
-        counts.append(found.counts)
-        for number, ap in found.scenes.items():
+    for (noise, kind), judged in zip(cases, parallel.each(judge, cases), strict=True):
+        values[f"{noise}/{kind}/auc"] = judged.auc
+        values[f"{noise}/{kind}/ap"] = judged.ap
+        counts.append(judged.counts)
+        for number, ap in judged.scenes.items():
             scenes[opened.test[number]][f"{noise}/{kind}/ap"] = ap
     values["map"] = float(np.mean([v for name, v in values.items() if name.endswith("/ap")]))
     intervals = {}
-    if len(np.unique(task.positive.s1[first])) > 1:  # else without one there may be no matches
+    if len(np.unique(task.positive.s1[first])) > 1:  # otherwise leaving one out leaves no matches
         present = np.unique(task.positive.s1)
         kept = np.ones((1 + len(present), len(opened.test)))
         kept[1 + np.arange(len(present)), present] = 0
@@ -95,11 +96,13 @@ def _paired(
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class _Judgement:
+    """Scores of one noise level and one kind of negatives."""
+
     auc: float
     ap: float
-    scenes: dict[int, float]  # ap of the pairs whose first patch is of this sequence
-    counts: tuple[np.ndarray, np.ndarray]
+    scenes: dict[int, float]  # by sequence: ap of the pairs whose first patch is of the sequence
+    counts: tuple[np.ndarray, np.ndarray]  # see `_histograms`
 
 
 def _judged(
@@ -109,18 +112,18 @@ def _judged(
     first: Bool[np.ndarray, " n"],
     sequences: int,
     official: bool,
-) -> _Found:
-    """One noise level and one kind of negatives; pairs stand in the order of their sequences."""
+) -> _Judgement:
+    """Score one noise level and one kind of negatives; the pairs are in order of sequences."""
     ties: Ties = "matches-last" if official else "mean"
     scenes = {}
     for number in range(sequences):
-        own = slice(*np.searchsorted(sequence, [number, number + 1]))
-        if first[own].any():
-            ranking = rank_apart(matched[own][first[own]], unmatched[own]).with_ties(ties)
+        pairs = slice(*np.searchsorted(sequence, [number, number + 1]))
+        if first[pairs].any():
+            ranking = rank_apart(matched[pairs][first[pairs]], unmatched[pairs]).with_ties(ties)
             scenes[number] = float(trapezoid_average_precision(ranking))
     balanced = rank_apart(matched, unmatched).with_ties(ties)
     imbalanced = rank_apart(matched[first], unmatched).with_ties(ties)
-    return _Found(
+    return _Judgement(
         float(roc_auc(balanced)),
         float(trapezoid_average_precision(imbalanced)),
         scenes,
@@ -135,22 +138,25 @@ def _histograms(
     first: np.ndarray,
     sequences: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Matches and others by sequence of the first patch and by distance, in bins of like count."""
+    """Counts of matches and of non-matches, by sequence of the first patch and bin of distance.
+
+    The bins hold about the same number of pairs.
+    """
     edges = np.unique(
         np.quantile(np.concatenate([matched[::97], unmatched[::97]]), np.linspace(0, 1, BINS))
     )
-    found = []
+    tables = []
     for distance, number in ((matched[first], sequence[first]), (unmatched, sequence)):
         cell = number * (len(edges) + 1) + np.searchsorted(edges, distance)
         count = np.bincount(cell, minlength=sequences * (len(edges) + 1))
-        found.append(count.reshape(sequences, -1).astype(float))
-    return found[0], found[1]
+        tables.append(count.reshape(sequences, -1).astype(float))
+    return tables[0], tables[1]
 
 
 def _binned_map(
     counts: Sequence[tuple[np.ndarray, np.ndarray]], kept: Float[np.ndarray, "some sequences"]
 ) -> Float[np.ndarray, " some"]:
-    """The mean of the six average precisions over the sequences that are kept: 1, else 0."""
+    """Mean of the six average precisions, for each row of `kept` (1: keep the sequence, 0: not)."""
     total = np.zeros(len(kept))
     for matched, unmatched in counts:
         hits = kept @ matched

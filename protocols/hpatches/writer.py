@@ -21,7 +21,7 @@ Grey = UInt8[np.ndarray, "height width"]
 
 
 @dataclass(frozen=True)
-class Tally:
+class RegionTally:
     """Counts of one sequence's regions, by what happened to them; they add up to `detected`."""
 
     sequence: str
@@ -48,7 +48,7 @@ def select(
     from_first: Sequence[Homography],
     seed: int,
     most: int,
-) -> tuple[Regions, Tally]:
+) -> tuple[Regions, RegionTally]:
     """The strongest regions of a sequence that are visible in all images and don't overlap much.
 
     Raises:
@@ -76,7 +76,7 @@ def select(
     rows = np.flatnonzero(alive)
     apart = rows[frames.thin(detected.take(rows))]
     kept = apart[:most]
-    tally = Tally(
+    tally = RegionTally(
         sequence=name,
         detected=len(detected),
         outside=tuple(outside),

@@ -72,7 +72,7 @@ def image_from_patch(frames: AffineFrames, extent: float) -> Maps:
     return maps
 
 
-def must_lie_on(frames: AffineFrames, width: int, height: int, what: str) -> None:
+def must_lie_on(frames: AffineFrames, width: int, height: int, subject: str) -> None:
     """Refuse regions that no detector can find in an image of this size.
 
     The larger radius must not exceed the longer side of the image. The centre must lie no farther
@@ -80,7 +80,7 @@ def must_lie_on(frames: AffineFrames, width: int, height: int, what: str) -> Non
     other regions would show only a repeated border, and take hours and gigabytes.
 
     Raises:
-        InputError: if there is such a region; the message begins with `what` and the region.
+        InputError: if there is such a region; the message begins with `subject` and the region.
     """
     numbers = np.concatenate([frames.x, frames.y, frames.matrix.ravel()])
     radii = np.zeros((len(frames), 2))
@@ -93,7 +93,7 @@ def must_lie_on(frames: AffineFrames, width: int, height: int, what: str) -> Non
     if not good.all():
         bad = int(np.argmin(good))
         raise InputError(
-            f"{what}: region {bad} of {len(frames)}, counted from 0, at ({frames.x[bad]:g},"
+            f"{subject}: region {bad} of {len(frames)}, counted from 0, at ({frames.x[bad]:g},"
             f" {frames.y[bad]:g}) with radii {large[bad]:g} and {small[bad]:g} can't have been"
             f" found in an image of {width} x {height} pixels: the file is damaged, or of an image"
             " of another size; write it again"

@@ -56,21 +56,21 @@ class Fit:
     """How well the homographies of a sequence fit its images."""
 
     sequence: sequences.Sequence
-    found: tuple[Agreement | None, ...]  # with images 2, 3, ...; None: too few regions in both
+    measured: tuple[Agreement | None, ...]  # with images 2, 3, ...; None: too few regions in both
     fault: str = ""  # what is wrong, and what to do; "" if nothing is
     doubt: str = ""  # what might be wrong
 
     def __str__(self) -> str:
         """Mean correlations with images 2, 3, ..., and the mean of patches that should differ."""
-        known = [measure for measure in self.found if measure]
+        known = [measure for measure in self.measured if measure]
         if not known:
             return "not measured: too few regions"
-        texts = [f"{measure.matching:.2f}" if measure else "-" for measure in self.found]
+        texts = [f"{measure.matching:.2f}" if measure else "-" for measure in self.measured]
         others = np.mean([measure.others for measure in known])
         return f"{' '.join(texts)}; of patches that should differ {others:.2f}"
 
 
-def check(found: Sequence[sequences.Sequence]) -> list[Fit]:
+def check(every: Sequence[sequences.Sequence]) -> list[Fit]:
     """Measure how well the homographies of sequences fit their images.
 
     Raises:
@@ -78,7 +78,7 @@ def check(found: Sequence[sequences.Sequence]) -> list[Fit]:
             pairs, or if the homographies of a sequence fit clearly better in another reading;
             names the reading that fits, for each file.
     """
-    fits = parallel.each(fit, found)
+    fits = parallel.each(fit, every)
     for result in fits:
         if result.doubt:
             log.warning("%s", result.doubt)
@@ -89,20 +89,20 @@ def check(found: Sequence[sequences.Sequence]) -> list[Fit]:
     return fits
 
 
-def check_once(found: Sequence[sequences.Sequence]) -> None:
+def check_once(every: Sequence[sequences.Sequence]) -> None:
     """Like `check`, but sequences that passed before, with the same files, are not measured again.
 
     Raises:
         InputError: as `check` does.
     """
     kept = caches.kept("fits")
-    origins = [_origin(one) for one in found]
+    origins = [_origin(sequence) for sequence in every]
     new = [i for i, origin in enumerate(origins) if kept.read(origin) is None]
     if new:
         log.info("comparing the images of %d sequences through their homographies", len(new))
-    for i, one in zip(new, check([found[i] for i in new]), strict=True):
-        if not one.doubt:  # a doubt is reported each time
-            kept.write(origins[i], str(one).encode())
+    for i, result in zip(new, check([every[i] for i in new]), strict=True):
+        if not result.doubt:  # a doubt is reported each time
+            kept.write(origins[i], str(result).encode())
 
 
 def _origin(sequence: sequences.Sequence) -> caches.Origin:
@@ -133,7 +133,7 @@ def fit(sequence: sequences.Sequence) -> Fit:
     wrong: set[str] = set()  # readings at chance in a pair where the given homography is not
     for k, given in enumerate(measured, 1):
 
-        def all_of(maps: Mapping[str, Homography], image: Pyramid = images[k]) -> Found:
+        def all_of(maps: Mapping[str, Homography], image: Pyramid = images[k]) -> Agreements:
             known = {name: _measured(images[0], image, regions, h) for name, h in maps.items()}
             return {name: measure for name, measure in known.items() if measure}
 
@@ -143,7 +143,7 @@ def fit(sequence: sequences.Sequence) -> Fit:
             wrong |= {name for name in maps if name not in readings or readings[name].by_chance}
         else:
             readings = all_of(maps)
-        pairs.append(Pair(given, readings, all_of(_of_other_files(sequence, k))))
+        pairs.append(PairAgreement(given, readings, all_of(_of_other_files(sequence, k))))
     if fault := _fault(sequence, pairs):
         return Fit(sequence, measured, fault=fault)
     gain, better = _better(pairs)
@@ -156,19 +156,19 @@ def fit(sequence: sequences.Sequence) -> Fit:
     return Fit(sequence, measured, doubt=text if gain > DOUBT else "")
 
 
-Found = dict[str, Agreement]  # by reading; no entry where too few regions lie on both images
+Agreements = dict[str, Agreement]  # by reading; no entry where too few regions lie on both images
 
 
 @dataclass(frozen=True)
-class Pair:
+class PairAgreement:
     """How well images 1 and k agree through the given homography and through other readings."""
 
     given: Agreement | None
-    read: Found  # other readings of the given homography
-    of_others: Found  # the homographies in the files of other images
+    read: Agreements  # other readings of the given homography
+    of_others: Agreements  # the homographies in the files of other images
 
     @property
-    def fitting(self) -> Found:
+    def fitting(self) -> Agreements:
         """The readings that fit clearly: of about fifty readings, one may fit by accident.
 
         The bound of `ahead` is 0.75 with 100 regions, and 1 with 8.
@@ -195,7 +195,7 @@ _REMEDY = (
 )
 
 
-def _fault(sequence: sequences.Sequence, pairs: Sequence[Pair]) -> str:
+def _fault(sequence: sequences.Sequence, pairs: Sequence[PairAgreement]) -> str:
     """What is wrong with the homographies that fit no better than chance; "" if none is."""
     bad = {k: pair for k, pair in enumerate(pairs) if pair.is_wrong}
     if not bad:
@@ -206,17 +206,17 @@ def _fault(sequence: sequences.Sequence, pairs: Sequence[Pair]) -> str:
     remedies: dict[str, list[int]] = {}
     shared = _best([pair.read for pair in bad.values()])
     for k, pair in bad.items():
-        own = _best([pair.fitting])
+        best = _best([pair.fitting])
         of_shared = pair.fitting.get(shared)
-        if of_shared and of_shared.matching > pair.fitting[own].matching - MARGIN:
-            own = shared  # one cause for many files is the most likely
-        remedies.setdefault(own, []).append(k)
+        if of_shared and of_shared.matching > pair.fitting[best].matching - MARGIN:
+            best = shared  # one cause for many files is the most likely
+        remedies.setdefault(best, []).append(k)
     causes = [
-        f"{_files(sequence, own)} {'fits' if len(own) == 1 else 'fit'} when read {name}"
+        f"{_files(sequence, images)} {'fits' if len(images) == 1 else 'fit'} when read {name}"
         if name
-        else f"no reading of {_files(sequence, own)} fits: they, or the images, may be of another"
-        " scene, or the images in another order"
-        for name, own in remedies.items()
+        else f"no reading of {_files(sequence, images)} fits: they, or the images, may be of"
+        " another scene, or the images in another order"
+        for name, images in remedies.items()
     ]
     return (
         f"{sequence.files[0].parent}: {_files(sequence, bad)} can't be right, since patches that"
@@ -225,15 +225,15 @@ def _fault(sequence: sequences.Sequence, pairs: Sequence[Pair]) -> str:
     )
 
 
-def _best(found: Sequence[Found]) -> str:
+def _best(of_pairs: Sequence[Agreements]) -> str:
     """The simplest reading of all pairs whose mean correlation is within 0.01 of the best."""
-    shared = [name for name in found[0] if all(name in readings for readings in found)]
-    mean = {name: np.mean([readings[name].matching for readings in found]) for name in shared}
+    shared = [name for name in of_pairs[0] if all(name in readings for readings in of_pairs)]
+    mean = {name: np.mean([readings[name].matching for readings in of_pairs]) for name in shared}
     most = max(mean.values(), default=0)
     return next((name for name, value in mean.items() if value > most - 0.01), "")
 
 
-def _better(pairs: Sequence[Pair]) -> tuple[float, str]:
+def _better(pairs: Sequence[PairAgreement]) -> tuple[float, str]:
     """The reading that fits all pairs best, and how much better it fits than the given one."""
     given = [pair.given.matching for pair in pairs if pair.given]
     best = _best([pair.read for pair in pairs])

@@ -117,20 +117,20 @@ def overlapping(
 
 
 @dataclass(frozen=True, eq=False)
-class _Pairs:
+class _Candidates:
     row: Int[np.ndarray, " pairs"]
     column: Int[np.ndarray, " pairs"]
     left: Ellipses
     right: Ellipses
 
-    def where(self, kept: Bool[np.ndarray, " pairs"]) -> "_Pairs":
+    def where(self, kept: Bool[np.ndarray, " pairs"]) -> "_Candidates":
         rows = np.flatnonzero(kept)
-        return _Pairs(
+        return _Candidates(
             self.row[rows], self.column[rows], self.left.take(rows), self.right.take(rows)
         )
 
 
-def _in_windows(a: Ellipses, b: Ellipses, radius: float | None) -> _Pairs:
+def _in_windows(a: Ellipses, b: Ellipses, radius: float | None) -> _Candidates:
     """Pairs with centres near enough along x and y, in the order of a, then b."""
     factor = 1.0 if radius is None else radius / a.radius
     reach = np.minimum(REACH * factor * a.box[:, 0], FAR * a.radius)
@@ -145,7 +145,7 @@ def _in_windows(a: Ellipses, b: Ellipses, radius: float | None) -> _Pairs:
     row, column = row[tall], column[tall]
     first = np.lexsort((column, row))
     row, column = row[first], column[first]
-    return _Pairs(row, column, a.take(row), b.take(column))
+    return _Candidates(row, column, a.take(row), b.take(column))
 
 
 def _hold_centres(a: Ellipses, b: Ellipses) -> Bool[np.ndarray, " n"]:

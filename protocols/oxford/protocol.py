@@ -1,4 +1,4 @@
-"""Average precision of matching the regions of image 1 with those of each other image."""
+"""Average precision of matching the regions of image 1 with the regions of each other image."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from harness.metrics import (
 )
 from harness.statistics import interval_of_mean
 from harness.types import Vectors
+from protocols.headlines import HEADLINES
 from protocols.naming import plain, unusual
 from protocols.oxford import matching
 from protocols.oxford.ellipses import exact_overlap
@@ -26,8 +27,8 @@ from protocols.oxford.sample import sample
 from protocols.oxford.truth import MAGNIFICATION, Truth
 
 VERSION = 5  # raised whenever a number could change
-OF_OTHERS = 6  # the same of sets that are not the published one: `map` is of all sequences
-FEATURES = 3000  # regions of an image
+OF_OTHERS = 6  # the version for other sets than the published one: there `map` is of all sequences
+FEATURES = 3000  # most regions of an image
 MEASURES = {"raster": raster_overlap, "exact": exact_overlap}
 STRATEGIES = {
     "greedy": matching.greedy,
@@ -51,21 +52,23 @@ def oxford(
 ) -> Protocol:
     """Mean over pairs of images of average precision (step sum): `map` of the papers' sequences.
 
-    Those are six; `map8` is of all eight, `<sequence>/map` of each. Of other sets, `map` is of all
-    sequences. Regions of image 1 are matched with those of images 2 to 6 one to one, nearest first
-    (VLB's "nn", not mutual neighbours); a match is right if the regions overlap by more than a
-    half. On the same regions and vectors all numbers are those of VLB (lenck/vlb), to six digits.
+    The papers use six sequences; `map8` is the mean over all eight, and `<sequence>/map` is the
+    score of one sequence. In other sets, `map` is the mean over all sequences. Regions of image 1
+    are matched with the regions of images 2 to 6 one to one, nearest first (VLB's "nn", which is
+    not mutual neighbours). A match is right if the regions overlap by more than a half. On the same
+    regions and vectors, all numbers equal those of VLB (lenck/vlb) to six digits.
 
     Args:
-        data: folder of sequences; the sample where None.
-        frames: folder of regions to be used instead of our own detector's.
-        features: most regions of an image, the strongest; none: all that a folder has.
-        magnification: half a side of a patch, in radii of its region.
-        matching: "nearest" is the plain neighbour of each region of image 1, "mutual" keeps those
-            that are each other's, "ratio" ranks the plain ones by Lowe's ratio, "threshold" accepts
-            every pair under one (VLB's, too).
-        overlap: "exact" is the area itself, "raster" VLB's count of points.
-        allow_partial: score what is there where published sequences are missing.
+        data: folder of sequences; None: the sample.
+        frames: folder of regions to use instead of the regions of our own detector.
+        features: most regions of an image, the strongest first; none: all regions of a folder.
+        magnification: half the side of a patch, in radii of its region.
+        matching: "greedy" matches one to one, nearest first; "nearest" matches each region of
+            image 1 with its nearest neighbour; "mutual" keeps only mutual nearest neighbours;
+            "ratio" ranks the matches of "nearest" by Lowe's ratio; "threshold" accepts every pair
+            below a threshold, as VLB's strategy of that name does.
+        overlap: "exact" computes the area of the overlap; "raster" counts points, as VLB does.
+        allow_partial: score the sequences that are there if published sequences are missing.
     """
     opened = open_set(
         sample() if data is None else data,
@@ -84,7 +87,7 @@ def oxford(
         VERSION if opened.published else OF_OTHERS,
         opened.dataset,
         score,
-        headline="map",
+        headline=HEADLINES["oxford"],
         quantities=QUANTITIES,
         options=unusual(
             USUAL,
@@ -99,25 +102,24 @@ def oxford(
 def _score(opened: Oxford, described: Descriptions, strategy: str) -> Scores:
     pairs = [(plane, k) for plane in opened.planes for k in range(1, len(plane.rows))]
 
-    def one(pair: tuple[Plane, int]) -> dict[str, float]:
+    def scored(pair: tuple[Plane, int]) -> dict[str, float]:
         plane, k = pair
         a, b = (described.vectors[plane.rows[i]] for i in (0, k))
         return pair_scores(described.distance, a, b, plane.truths[k - 1], strategy)
 
-    found = parallel.each(one, pairs)
     scenes: dict[str, dict[str, float]] = {plane.name: {} for plane in opened.planes}
-    for (plane, k), own in zip(pairs, found, strict=True):
-        scenes[plane.name] |= {f"1-{k + 1}/{name}": value for name, value in own.items()}
+    for (plane, k), of_pair in zip(pairs, parallel.each(scored, pairs), strict=True):
+        scenes[plane.name] |= {f"1-{k + 1}/{name}": value for name, value in of_pair.items()}
     maps = {
-        name: float(np.mean([value for score, value in own.items() if score.endswith("/ap")]))
-        for name, own in scenes.items()
+        name: float(np.mean([value for score, value in scene.items() if score.endswith("/ap")]))
+        for name, scene in scenes.items()
     }
     of_papers = opened.published and set(SIX) <= set(maps)
     groups = {"map": SIX, "map8": EIGHT} if of_papers else {"map": tuple(maps)}
     whole = {name: [maps[s] for s in of] for name, of in groups.items() if set(of) <= set(maps)}
     values = {f"{name}/map": value for name, value in maps.items()}
     values |= {name: float(np.mean(some)) for name, some in whole.items()}
-    # none of one sequence: its pairs get harder by design, and are no sample of anything
+    # A sequence gets no interval: its pairs get harder by design, so they are not a sample.
     intervals = {name: interval_of_mean(some) for name, some in whole.items()}
     return Scores(
         values, scenes, {name: bounds for name, bounds in intervals.items() if bounds is not None}
@@ -129,9 +131,10 @@ def pair_scores(
 ) -> dict[str, float]:
     """Scores of two images, from the vectors of their regions.
 
-    `ap`, the step sum, and `auc`, the trapezoid, as VLB has both; `correct` matches and all
-    `correspondences` there are to find. A greedy match may be right and not the assigned one: there
-    may be more correct ones than correspondences, and then ap is above 1.
+    `ap` (step sum) and `auc` (trapezoid) are average precisions, both as in VLB. `correct` is the
+    number of correct matches, `correspondences` the number of matches that could be found. A greedy
+    match may be correct although it is not the assigned correspondence. So there may be more
+    correct matches than correspondences, and then `ap` is above 1.
     """
     if strategy == "threshold":
         ranking = _all_pairs(distance, a, b, truth)
@@ -141,7 +144,7 @@ def pair_scores(
     one_to_one = strategy in ("greedy", "mutual")
     total = len(truth.assigned) if one_to_one else len(np.unique(truth.a))
     ranked = rank_uncertain(right.astype(float), matches.distance.astype(float), total)
-    ranking = replace(ranked, squared_hits=None)  # each is right or wrong
+    ranking = replace(ranked, squared_hits=None)  # each match is right or wrong
     return {
         "ap": float(step_average_precision(ranking)),
         "auc": float(trapezoid_average_precision(ranking)),
@@ -151,7 +154,7 @@ def pair_scores(
 
 
 def _all_pairs(distance: Distance, a: Vectors, b: Vectors, truth: Truth) -> Ranking:
-    """All pairs of regions by distance; those that tie are accepted together."""
+    """All pairs of regions, ranked by distance; tied pairs are accepted together."""
     value, below, upto = matching.count_nearer(distance, a, b, truth.a, truth.b)
     first = np.flatnonzero(np.diff(value, prepend=-np.inf))
     hits = np.diff(first, append=len(value)).astype(float)

@@ -91,14 +91,14 @@ def open_set(
     """
     root = folder_of(root)
     all_sequences, _ = find(root)
-    sequences = _with_regions(sorted(all_sequences, key=lambda one: one.folder), frames)
+    sequences = _with_regions(sorted(all_sequences, key=lambda sequence: sequence.folder), frames)
     base, complete = _name(root, sequences, allow_partial)
     check_fit(root, sequences)
     places = [(sequence, k) for sequence in sequences for k in range(IMAGES)]
     log.info("finding the regions of %d images", len(places))
     regions.code()  # computed before threads start
     every = parallel.each(partial(regions_of, frames=frames, features=features), places)
-    log.info("cutting out %d patches", sum(len(one) for one in every))
+    log.info("cutting out %d patches", sum(map(len, every)))
     blocks = parallel.each(
         partial(block_of, magnification=magnification), zip(places, every, strict=True)
     )
@@ -108,7 +108,7 @@ def open_set(
         split=remarked(str(features or "all"), *([] if complete else [PARTIAL])),
         blocks=tuple(blocks),
         point=_points(planes),
-        image=np.repeat(np.arange(len(every)), [len(one) for one in every]),
+        image=np.repeat(np.arange(len(every)), list(map(len, every))),
         truth=_truth_sha256(sequences, every),
         sources=frozenset(f"{base.partition('-six')[0]}/{plane.name}" for plane in planes),
         complete=complete,

@@ -117,14 +117,14 @@ def _of_oxford(file: Path) -> AffineFrames:
     return AffineFrames(x, y, matrix, np.zeros(len(x)))
 
 
-def _checked(frames: AffineFrames, image: Path, what: str) -> AffineFrames:
+def _checked(frames: AffineFrames, image: Path, subject: str) -> AffineFrames:
     with np.errstate(all="ignore"):  # rows may not be ellipses
         sound = np.isfinite(table(frames)).all(axis=1) & (np.linalg.det(frames.matrix) != 0)
     if not sound.all():
         bad = np.flatnonzero(~sound)[0] + 1
-        raise InputError(f"{what}: region {bad} of {len(frames)} is no ellipse; leave it out")
+        raise InputError(f"{subject}: region {bad} of {len(frames)} is no ellipse; leave it out")
     height, width = check(image)
-    must_lie_on(frames, width, height, what)
+    must_lie_on(frames, width, height, subject)
     return frames
 
 

@@ -35,10 +35,10 @@ HEAD = (
 
 @dataclass(frozen=True)
 class Cell:
-    """One score: trained on the first, tested on the second."""
+    """One score of a model, with the scenes of its training and the scene of the test."""
 
-    # "" where the model saw no scene, "liberty+notredame" where two; ends with UNKNOWN where the
-    # model may have seen others.
+    # "" if the model was trained on no scene, "liberty+notredame" if on two; it ends with UNKNOWN
+    # if the model may have been trained on others, too.
     train: str
     test: str
     model: str
@@ -48,24 +48,24 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A family, whose models were trained on one scene each; or one model that was not."""
+    """A family whose models were trained on one scene each, or a single model of another kind."""
 
     name: str
     dim: str
-    cells: tuple[Cell | None, ...]  # in the order of the columns; None was not measured
-    mean: Cell | None  # there if all cells are
-    mark: str = ""  # of a model, as the leaderboard has it
+    cells: tuple[Cell | None, ...]  # in the order of the columns; None: not measured
+    mean: Cell | None  # None unless all cells have a score
+    mark: str = ""  # footnote mark of a single model, as on the leaderboard
 
 
 @dataclass(frozen=True)
-class Table:
+class CrossSceneTable:
     """Models of one protocol, with one set of options, on one data set."""
 
     protocol: str
-    options: str  # as "fpr95=hardnet", or ""
+    options: str  # for example "fpr95=hardnet"; "" if there are none
     metric: str
-    scenes: tuple[str, ...]  # that are tested
-    learned: tuple[str, ...]  # what the models of families were trained on, the tested ones first
+    scenes: tuple[str, ...]  # the tested scenes
+    learned: tuple[str, ...]  # the training scenes of the families; the tested scenes come first
     families: tuple[Row, ...]  # best mean first
     others: tuple[Row, ...]
 
@@ -76,13 +76,13 @@ class Table:
 
 
 def texts_of(board: Board) -> Texts:
-    """What the files `cross_scene.csv` and `cross_scene.md` of a board hold, if it has cells.
+    """The texts of a board's `cross_scene.csv` and `cross_scene.md`; none if it has no cells.
 
     Raises:
         ValueError: if the models of a family can't share a row.
     """
-    found = tables(board)
-    return {".csv": to_csv(found), ".md": to_markdown(board, found)} if found else {}
+    of_board = tables(board)
+    return {".csv": to_csv(of_board), ".md": to_markdown(board, of_board)} if of_board else {}
 
 
 def lines_of(board: Board) -> Iterator[str]:
@@ -95,34 +95,35 @@ def lines_of(board: Board) -> Iterator[str]:
 KIND = Kind("cross_scene", ",".join(HEAD), texts_of, lines_of)
 
 
-def tables(board: Board) -> list[Table]:
-    """A table for each protocol, and set of options, of a board that has cells.
+def tables(board: Board) -> list[CrossSceneTable]:
+    """The tables of a board with cells: one for each protocol and set of options.
 
-    Families that learned none of the tested scenes have a second one: their columns are others.
+    Families that were trained on none of the tested scenes are in a second table, because their
+    columns are different.
     """
     groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for row in board.rows:
         for record in row:
             if record.data.cells:
                 groups[record.protocol.name, record.protocol.options_text].append(record)
-    found = []
+    made = []
     for _, group in sorted(groups.items()):
-        at_home = {_family(one) for one in group if one.data.refused}
+        at_home = {_family(record) for record in group if record.data.refused}
         here: list[Record] = []
         elsewhere: list[Record] = []
-        for one in group:
-            is_foreign = _learned_one(one) and _family(one) not in at_home
-            (elsewhere if is_foreign else here).append(one)
-        found += [_table(part) for part in (here, elsewhere) if part]
-    return found
+        for record in group:
+            is_foreign = _learned_one(record) and _family(record) not in at_home
+            (elsewhere if is_foreign else here).append(record)
+        made += [_table(part) for part in (here, elsewhere) if part]
+    return made
 
 
-def to_csv(found: Sequence[Table]) -> str:
-    """Full precision, one line a cell; a mean is a cell tested on "mean"."""
+def to_csv(of_board: Sequence[CrossSceneTable]) -> str:
+    """The tables as CSV at full precision, one line per cell; a mean has the test scene "mean"."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow(HEAD)
-    for table in found:
+    for table in of_board:
         for rows, pairs in (
             (table.families, table.pairs),
             (table.others, [("", scene) for scene in table.scenes]),
@@ -141,20 +142,22 @@ def to_csv(found: Sequence[Table]) -> str:
     return out.getvalue()
 
 
-def to_markdown(board: Board, found: Sequence[Table]) -> str:
-    """A page to read, in percent."""
+def to_markdown(board: Board, of_board: Sequence[CrossSceneTable]) -> str:
+    """The tables as a page of Markdown, in percent."""
     lines = [f"# {heading(board)}: across scenes", ""]
     lines += [
-        "First, families: their models were trained on one of the scenes each, and tested on the"
-        " others. Then models that were trained on none of them, or on several. Families that were"
-        " trained on scenes elsewhere have a table of their own.",
+        "The first rows are families: each model of a family was trained on one of the scenes, and"
+        " tested on the others. Then come models that were trained on none of the scenes, or on"
+        " several. Families that were trained on scenes that are not tested have a table of their"
+        " own.",
         "",
-        "Percent; in brackets the interval that covers 95 %. That of a mean over models is the mean"
-        " of theirs: too wide rather than too narrow. A model has no score on what it was trained"
-        " on, and a row has a mean only if it is whole.",
+        "Values are in percent; brackets hold 95 % intervals. The interval of a mean over models is"
+        " the mean of their intervals, which is too wide rather than too narrow. A model has no"
+        " score on a scene that it was trained on, and a row has a mean only if all its cells have"
+        " a value.",
     ]
     told = set()  # published numbers stand once, though families have two tables
-    for table in found:
+    for table in of_board:
         where = "" if set(table.learned) & set(table.scenes) else ", trained elsewhere"
         options = f" ({markdown(table.options)})" if table.options else ""
         title = f"{markdown(table.protocol)}{options}: {markdown(table.metric)}{where}"
@@ -165,7 +168,7 @@ def to_markdown(board: Board, found: Sequence[Table]) -> str:
     return "\n".join([*lines, ""])
 
 
-def table_lines(table: Table) -> Iterator[str]:
+def table_lines(table: CrossSceneTable) -> Iterator[str]:
     """Lines of Markdown: the families, then the models that were not trained on one scene."""
     if table.families:
         heads = [f"{train} → {test}" for train, test in table.pairs]
@@ -195,8 +198,8 @@ def _text(cell: Cell | None) -> str:
     return text
 
 
-def _table(records: Sequence[Record]) -> Table:
-    """Of records of one protocol and one set of options, which all have the same cells."""
+def _table(records: Sequence[Record]) -> CrossSceneTable:
+    """The table of records of one protocol and one set of options; all have the same cells."""
     first = records[0]
     scenes = tuple(first.data.cells)
     metric = first.protocol.headline.rpartition("/")[2]
@@ -209,20 +212,21 @@ def _table(records: Sequence[Record]) -> Table:
             cells = tuple(_cell(record, scene, metric) for scene in scenes)
             mean = _cell(record, first.protocol.headline.rpartition("/")[0], metric)
             others.append(Row(record.model.name, record.model.size, cells, mean, mark([record])))
-    seen = {scene for members in families.values() for one in members for scene in _learned(one)}
-    own = scenes if not seen or seen & set(scenes) else ()
-    learned = (*own, *sorted(seen - set(scenes)))
+    trained = [record for members in families.values() for record in members]
+    seen = {scene for record in trained for scene in _learned(record)}
+    tested = scenes if not seen or seen & set(scenes) else ()
+    learned = (*tested, *sorted(seen - set(scenes)))
     pairs = [(a, b) for b in scenes for a in learned if a != b]
     rows = []
     for name, members in families.items():
-        if len(members) == len({_learned(one)[0] for one in members}):
+        if len(members) == len({_learned(member)[0] for member in members}):
             _must_be_alike(members)
             rows.append(_row(name, members, pairs, metric))
-        else:  # two models of one family learned the same scene: neither stands for it
-            rows += [_row(one.model.name, [one], pairs, metric) for one in members]
+        else:  # two models of the family learned the same scene: each model gets its own row
+            rows += [_row(member.model.name, [member], pairs, metric) for member in members]
     ordered = (_best_first(part, metric) for part in (rows, others))
     protocol = first.protocol
-    return Table(protocol.name, protocol.options_text, metric, scenes, learned, *ordered)
+    return CrossSceneTable(protocol.name, protocol.options_text, metric, scenes, learned, *ordered)
 
 
 def _row(
@@ -239,20 +243,21 @@ def _must_be_alike(members: Sequence[Record]) -> None:
     """Refuse a family of models that differ in more than their training.
 
     Raises:
-        ValueError: if not; says which two models differ, and in what.
+        ValueError: if there is such a family; names two models and the fact in which they differ.
     """
     first = members[0]
-    for one in members[1:]:
+    for member in members[1:]:
         for field in ("dim", "distance", "revision"):
-            its, theirs = getattr(one.model, field), getattr(first.model, field)
-            must_agree(one, first, f"model {field}", its, theirs)
+            its, theirs = getattr(member.model, field), getattr(first.model, field)
+            must_agree(member, first, f"model {field}", its, theirs)
 
 
 def _learned(record: Record) -> list[str]:
-    """Scenes of the tested kind that a model was trained on, whether they are tested or not.
+    """The scenes of the protocol's family that a model was trained on, tested or not.
 
-    One that is not tested is called after its source: "yosemite" after "phototour/yosemite" where
-    the protocol is PhotoTour's. A cell may bear another name than its source ("liberty_harris").
+    A scene that is not tested is named after its source: if the protocol is PhotoTour's, the source
+    "phototour/yosemite" gives "yosemite". A tested scene may have another name than its source
+    ("liberty_harris").
     """
     kind = record.protocol.name.partition("/")[0]
     sources = [source.split("/") for source in record.model.trained_on or ()]
@@ -262,12 +267,12 @@ def _learned(record: Record) -> list[str]:
 
 
 def _learned_one(record: Record) -> bool:
-    """Whether a model stands for one scene in a row of its family."""
+    """Whether a model was trained on exactly one scene, so that its family's row may hold it."""
     return len(_learned(record)) == 1 and not is_unknown(record)
 
 
 def _family(record: Record) -> str:
-    """A model's name without its training scene: "net.*-v2" of "net.liberty-v2"."""
+    """A model's name without its training scene: "net.liberty-v2" gives "net.*-v2"."""
     family, dot, tag = record.model.name.partition(".")
     for source in record.model.trained_on or ():
         scene = re.escape(source.rpartition("/")[2])

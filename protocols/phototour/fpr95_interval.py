@@ -7,15 +7,15 @@ from harness.statistics import Interval, interval_of_rate
 
 WINDOW = 0.01  # the ROC curve's slope is taken at least this far below and above 95 % recall
 
-Points = Int[np.ndarray, " m"]
+PointNumbers = Int[np.ndarray, " m"]
 
 
 def interval_of_fpr95(
     rate: float,
     match: Bool[np.ndarray, " m"],
     distance: Float[np.ndarray, " m"],
-    a: Points,
-    b: Points,
+    a: PointNumbers,
+    b: PointNumbers,
 ) -> Interval | None:
     """95 % confidence interval over samples of such points; None if all pairs show one point.
 
@@ -54,7 +54,7 @@ def _slope(matched: Float[np.ndarray, " matches"], others: Float[np.ndarray, " o
     return float(np.diff(accepted)[0] / len(others) / (max(high - low, 1) / n))
 
 
-def _variance(influence: Float[np.ndarray, " m"], a: Points, b: Points) -> float:
+def _variance(influence: Float[np.ndarray, " m"], a: PointNumbers, b: PointNumbers) -> float:
     """Variance of the sum of influences; two pairs that share a point are dependent."""
     apart = a != b
     end = 1 + int(max(a.max(), b.max()))

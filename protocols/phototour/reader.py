@@ -49,7 +49,7 @@ class Tile:
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class PatchScene:
     """A scene whose info.txt was read and whose tiles were found; no pixel was read."""
 
     name: str
@@ -63,7 +63,7 @@ class Scene:
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class PairList:
     """A list of pairs of patches of one scene."""
 
     file: Path
@@ -77,7 +77,7 @@ class Pairs:
         return sha256(self.a, self.b, self.match)
 
 
-def read_scene(folder: Path, name: str | None = None) -> Scene:
+def read_scene(folder: Path, name: str | None = None) -> PatchScene:
     """The scene in a folder; every tile's header and length is checked.
 
     Args:
@@ -100,10 +100,10 @@ def read_scene(folder: Path, name: str | None = None) -> Scene:
     if interest.is_file() and (count := _lines(interest)) != len(point):
         raise InputError(f"{interest} has {count} lines, and {lines}: one is cut off; {AGAIN}")
     name = folder.resolve().name if name is None else name
-    return Scene(name, folder, point, tuple(_tile(file) for file in files))
+    return PatchScene(name, folder, point, tuple(_tile(file) for file in files))
 
 
-def read_pairs(scene: Scene, name: str | None = None) -> Pairs:
+def read_pairs(scene: PatchScene, name: str | None = None) -> PairList:
     """The pairs of a list; None takes the papers' list or, if it is missing, the largest list.
 
     Raises:
@@ -146,10 +146,10 @@ def read_pairs(scene: Scene, name: str | None = None) -> Pairs:
             f"{file} has {np.count_nonzero(match)} matches among {len(match)} pairs: both matches"
             " and non-matches are needed"
         )
-    return Pairs(file, rows[:, 0], rows[:, 1], match)
+    return PairList(file, rows[:, 0], rows[:, 1], match)
 
 
-def read_reference_images(scene: Scene) -> Rows:
+def read_reference_images(scene: PatchScene) -> Rows:
     """The number of the reference image of each patch's point.
 
     Raises:
@@ -160,7 +160,7 @@ def read_reference_images(scene: Scene) -> Rows:
     return _whole(_table(file, 1)[:, 0], file)
 
 
-def blocks(scene: Scene, rows: Rows | None = None) -> tuple[Block, ...]:
+def blocks(scene: PatchScene, rows: Rows | None = None) -> tuple[Block, ...]:
     """The patches of a scene as blocks of up to 16 tiles.
 
     Args:

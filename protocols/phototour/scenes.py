@@ -1,4 +1,4 @@
-"""What the protocols have in common: the scenes of a folder as one data set, and their scores."""
+"""Opens the scenes of a folder as one data set, and names their scores; both tasks use it."""
 
 import hashlib
 import logging
@@ -17,11 +17,11 @@ from harness.registry import unknown
 from harness.statistics import Interval, interval_over_parts
 from protocols.naming import after_folder, granted, remarked, unless_wrong
 from protocols.official import official
-from protocols.phototour.reader import Numbers, Scene, blocks, read_scene
+from protocols.phototour.reader import Numbers, PatchScene, blocks, read_scene
 from protocols.phototour.sample import sample
 
 SIZES: dict[str, dict[str, int]] = official("phototour")
-"""Of each official scene of DoG points: bytes of its files, number and bytes of its tiles."""
+"""For each official scene of DoG points: bytes of its files, and number and bytes of its tiles."""
 
 UNCHECKED = "the pixels and numbers in PhotoTour's files; only the sizes of the files are known."
 UNCHECKED_HARRIS = (
@@ -40,56 +40,59 @@ OFFICIAL = {
 
 MEAN = "mean"
 HARRIS = "_harris"
-LONGEST = 100  # letters of a list of scenes in the name of a folder
-MADE = "phototour-NAME"  # names that a dataset.json may give
-PLAIN = re.compile(r"[\w.-]+", re.ASCII)  # names that may stand in that of a folder
+LONGEST = 100  # characters; a longer list of scenes does not become part of a folder's name
+MADE = "phototour-NAME"  # form of the names that a dataset.json may give
+PLAIN = re.compile(r"[\w.-]+", re.ASCII)  # names that may be part of a folder's name
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class PatchScenes:
     """Scenes of one folder, in the order of their names."""
 
     name: str  # of the data set
-    scenes: tuple[Scene, ...]
+    scenes: tuple[PatchScene, ...]
     unchecked: tuple[str, ...]  # as of the data set
 
 
-def open_scenes(data: Path | None, split: str | None) -> Opened:
-    """Find and check the scenes of a folder, or the one that it is; the sample where None.
+def open_scenes(data: Path | None, split: str | None) -> PatchScenes:
+    """The checked scenes of a folder; the folder may also be a scene itself.
 
     Args:
-        data: a folder of scene folders, or one of these.
-        split: names of scenes joined by "+"; where None all, but of the two detectors of one
-            place (liberty, liberty_harris) only the first.
+        data: a folder of scene folders, or one scene; None: the sample.
+        split: names of scenes joined by "+"; None: all, except that of the two detectors of one
+            place (liberty, liberty_harris) only the first is taken.
 
     Raises:
-        FileMissingError: if there is no scene, or a part of one is missing.
+        FileMissingError: if there is no scene, or a part of a scene is missing.
         UnknownNameError: if a scene of the split is not there.
-        InputError: if a file of a scene is damaged, or two scenes are one.
+        InputError: if a file of a scene is damaged, or two folders are the same scene.
     """
-    root, found = _folders(sample() if data is None else data)
+    root, folder_of = _folders(sample() if data is None else data)
     asked = folders.same_form(split) if split else ""
-    chosen = sorted(set(asked.split("+"))) if asked else _without_twins(root, found)
+    chosen = sorted(set(asked.split("+"))) if asked else _without_twins(root, folder_of)
     for name in chosen:
-        if name not in found:
-            raise UnknownNameError(f"{root}: {unknown('scenes', name, found)}")
+        if name not in folder_of:
+            raise UnknownNameError(f"{root}: {unknown('scenes', name, folder_of)}")
     if MEAN in chosen:
-        raise InputError(f"{found[MEAN]}: a scene can't be called {MEAN!r}, as scores are")
+        raise InputError(
+            f"{folder_of[MEAN]}: a scene can't be called {MEAN!r}, because scores use this name;"
+            " rename the folder"
+        )
     seen: dict[Path | str, str] = {}
     for name in chosen:
-        for same in (found[name].resolve(), name.lower()):  # links, and names in other letters
+        for same in (folder_of[name].resolve(), name.lower()):  # links; upper and lower case
             if seen.setdefault(same, name) != name:
                 raise InputError(f"{root}: {seen[same]} and {name} are one scene; remove one")
-    scenes = tuple(read_scene(found[name], name) for name in chosen)
+    scenes = tuple(read_scene(folder_of[name], name) for name in chosen)
     name = _name(root, scenes)
-    said = [UNCHECKED if scene.name in SIZES else UNCHECKED_HARRIS for scene in scenes]
-    return Opened(name, scenes, tuple(dict.fromkeys(said)) if name == "phototour" else ())
+    unchecked = [UNCHECKED if scene.name in SIZES else UNCHECKED_HARRIS for scene in scenes]
+    return PatchScenes(name, scenes, tuple(dict.fromkeys(unchecked)) if name == "phototour" else ())
 
 
 def join(
-    opened: Opened,
+    opened: PatchScenes,
     rows: Sequence[Numbers],
     images: Sequence[Numbers],
     truth: Sequence[str],
@@ -99,22 +102,23 @@ def join(
 
     Args:
         opened: the scenes.
-        rows: of each scene: the patches to describe, ascending.
-        images: of each scene: the image of each of these.
-        truth: of each scene: sha256 of what defines its task.
-        lists: of pairs, where they are not the papers': remarks on the split.
+        rows: for each scene: the patches to describe, ascending.
+        images: for each scene: the image of each of its patches.
+        truth: for each scene: sha256 of the numbers that define its task.
+        lists: names of the lists of pairs if they are not the papers'; they become remarks on the
+            split.
     """
     points, numbers = [], []
     parts: list[Block] = []
     next_point = next_image = 0
-    for scene, own, image in zip(opened.scenes, rows, images, strict=True):
+    for scene, of_scene, image in zip(opened.scenes, rows, images, strict=True):
         _, point = np.unique(scene.point, return_inverse=True)
         _, number = np.unique(image, return_inverse=True)
-        points.append(point[own] + next_point)
+        points.append(point[of_scene] + next_point)
         numbers.append(number + next_image)
         next_point += int(point.max()) + 1
         next_image += int(number.max()) + 1
-        parts += blocks(scene, own)
+        parts += blocks(scene, of_scene)
     names = [scene.name for scene in opened.scenes]
     split = remarked("+".join(names), *lists)
     plain = all(map(PLAIN.fullmatch, [*names, *lists]))
@@ -133,73 +137,74 @@ def join(
     )
 
 
-def cells(opened: Opened) -> dict[str, frozenset[str]]:
+def cells(opened: PatchScenes) -> dict[str, frozenset[str]]:
     """The data that each scene's patches come from.
 
-    Both detectors looked at the same photographs: who learned liberty has seen liberty_harris. A
-    folder may be called Liberty, and a scene that was built says its own name as well.
+    Both detectors ran on the same photographs: a model trained on liberty has seen liberty_harris.
+    A folder may be called Liberty, and the dataset.json of a built scene gives another name for it.
     """
-    found = {}
+    sources = {}
     for scene in opened.scenes:
-        own = _recorded(scene.folder)
-        names = {scene.name} | ({own.removeprefix("phototour-")} if own else set())
+        recorded = _recorded(scene.folder)
+        names = {scene.name} | ({recorded.removeprefix("phototour-")} if recorded else set())
         names |= {name.lower() for name in names}
         places = {name.removesuffix(HARRIS) for name in names}
-        found[scene.name] = frozenset(
+        sources[scene.name] = frozenset(
             f"phototour/{place}{end}" for place in places for end in ("", HARRIS)
         )
-    return found
+    return sources
 
 
 def scores(
-    found: Mapping[str, Mapping[str, float]],
+    measured: Mapping[str, Mapping[str, float]],
     metrics: Sequence[str],
     intervals: Mapping[str, Sequence[Interval | None]],
 ) -> Scores:
     """`<scene>/<metric>` and `mean/<metric>`, which is the plain mean over scenes.
 
     Args:
-        found: what was measured on each scene; what is not in `metrics` stays a breakdown.
+        measured: numbers of each scene, by name; those that are not in `metrics` appear only in
+            the breakdown of the scene.
         metrics: names of scores.
-        intervals: by metric: its interval on each scene. That of the mean comes of them: scenes
-            are measured apart from each other, and are no sample of other scenes.
+        intervals: for each metric, the interval of each scene. The interval of the mean is computed
+            from them: the scenes are independent, and they are not a sample of other scenes.
     """
-    values = {f"{scene}/{m}": own[m] for scene, own in found.items() for m in metrics}
+    values = {f"{scene}/{m}": numbers[m] for scene, numbers in measured.items() for m in metrics}
+    bounds: dict[str, Interval | None] = {}
     for metric in metrics:
-        values[f"{MEAN}/{metric}"] = float(np.mean([own[metric] for own in found.values()]))
-    given: dict[str, Interval | None] = {}
-    for metric, own in intervals.items():
-        given |= {f"{scene}/{metric}": one for scene, one in zip(found, own, strict=True)}
-        of_scenes = [values[f"{scene}/{metric}"] for scene in found]
-        given[f"{MEAN}/{metric}"] = interval_over_parts(of_scenes, own)
-    return Scores(values, found, {name: one for name, one in given.items() if one is not None})
+        of_scenes = [numbers[metric] for numbers in measured.values()]
+        values[f"{MEAN}/{metric}"] = float(np.mean(of_scenes))
+        if metric in intervals:
+            names = [f"{scene}/{metric}" for scene in measured]
+            bounds |= dict(zip(names, intervals[metric], strict=True))
+            bounds[f"{MEAN}/{metric}"] = interval_over_parts(of_scenes, intervals[metric])
+    return Scores(values, measured, {name: b for name, b in bounds.items() if b is not None})
 
 
 def _folders(root: Path) -> tuple[Path, dict[str, Path]]:
-    """The folder of scenes that a folder holds or is, and each scene's own."""
+    """The folder of scenes, and the folder of each scene; a scene's own folder holds one scene."""
     if not root.is_dir():
         raise FileMissingError(f"{root} is not a folder: --data takes a folder of PhotoTour scenes")
     if (root / "info.txt").is_file():
         return root, {folders.same_form(root.resolve().name): root}
-    inner = [folder for folder in folders.folders(root) if _has_parts(folder)]
-    found = {folders.same_form(folder.name): folder for folder in inner}
-    if not found and (root / "phototour").is_dir():  # a folder of many data sets
+    scenes = [folder for folder in folders.folders(root) if _has_parts(folder)]
+    if not scenes and (root / "phototour").is_dir():  # a folder of many data sets
         return _folders(root / "phototour")
-    if not found:
+    if not scenes:
         raise FileMissingError(
-            f"{root} has no scene (a folder such as liberty with info.txt and patches0000.bmp in"
-            " it) and is none itself"
+            f"{root} has no scene, and is not a scene itself: a scene is a folder such as liberty,"
+            " with info.txt and patches0000.bmp in it"
         )
-    return root, found
+    return root, {folders.same_form(folder.name): folder for folder in scenes}
 
 
 def _without_twins(root: Path, names: Iterable[str]) -> list[str]:
-    """The names in order, without the Harris scene of a place that has another scene there."""
+    """The names in order, without the Harris scene of a place whose other scene is there, too."""
     lower = {name.lower() for name in names}
     twins = {n for n in names if n.lower().endswith(HARRIS) and n.lower()[: -len(HARRIS)] in lower}
     if twins:
         log.info(
-            "%s: %s left out, photographs that other scenes show too; --split chooses others",
+            "%s: %s left out, because another scene has the same photographs; --split can choose",
             root, ", ".join(sorted(twins)),
         )  # fmt: skip
     return sorted(set(names) - twins)
@@ -214,12 +219,12 @@ def holds_scenes(folder: Path) -> bool:
 
 
 def _has_parts(folder: Path) -> bool:
-    """A scene, or what is left of one: its reader says what is missing."""
+    """Whether a folder has a file of a scene; the reader reports the files that are missing."""
     return (folder / "info.txt").exists() or any(folder.glob("patches*.bmp"))
 
 
-def _name(root: Path, scenes: Sequence[Scene]) -> str:
-    """The name that scores are kept under: "phototour" only if no known fact is missed."""
+def _name(root: Path, scenes: Sequence[PatchScene]) -> str:
+    """The data set's name for records; it is "phototour" only if all known facts hold."""
     if recorded := _recorded(root):
         return recorded
     if not all(scene.name in OFFICIAL for scene in scenes):
@@ -228,10 +233,10 @@ def _name(root: Path, scenes: Sequence[Scene]) -> str:
     return unless_wrong("phototour", faults, root, "phototour-sample")
 
 
-def _faults(scene: Scene) -> Iterator[str]:
-    """How a scene with an official name differs from the official one, as far as that is known.
+def _faults(scene: PatchScene) -> Iterator[str]:
+    """Yields the known differences of a scene with an official name from the official scene.
 
-    Files that no protocol asks for may be missing.
+    Files that no protocol reads may be missing.
     """
     if len(scene) != OFFICIAL[scene.name]:
         yield f"{scene.folder} has {len(scene)} patches, not {OFFICIAL[scene.name]}"
@@ -244,8 +249,8 @@ def _faults(scene: Scene) -> Iterator[str]:
     wanted = {scene.folder / name: size for name, size in known.items()}
     wanted |= {tile.file: size for tile in scene.tiles}
     for file, size in wanted.items():
-        if file.is_file() and (own := file.stat().st_size) != size:
-            yield f"{file} has {own} bytes, not {size}"
+        if file.is_file() and (held := file.stat().st_size) != size:
+            yield f"{file} has {held} bytes, not {size}"
 
 
 def _recorded(folder: Path) -> str | None:

@@ -1,4 +1,4 @@
-"""PhotoTour, read more strictly: is the match nearer than the nearest of all other patches?"""
+"""A stricter PhotoTour task: is the match nearer than the nearest non-match in its image?"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,46 +13,48 @@ from harness.errors import InputError
 from harness.metrics import average_precision, rank_uncertain
 from harness.statistics import Interval, interval_of_mean
 from harness.types import Rows, Vectors
+from protocols.headlines import HEADLINES
 from protocols.phototour.reader import Numbers, read_reference_images, sha256
 from protocols.phototour.scenes import cells, join, open_scenes, scores
 
 VERSION = 2  # raised whenever a number could change
-HELD = 1 << 22  # distances at a time on each core
+HELD = 1 << 22  # distances held in memory at a time by each core
 METRIC = "snn-map"
 
 
 def snn(*, data: Path | None = None, split: str | None = None) -> Protocol:
     """Mean over reference images of the average precision (step) of pairs ranked by ratio.
 
-    `<scene>/snn-map`, and the mean over scenes as `mean/snn-map`. In each reference image, every
-    ordered pair of two patches of one point, the anchor and its positive, meets the negative: the
-    patch of another point with the same reference image that is nearest to the anchor. The pair
-    is correct if the positive is nearer than the negative. Pairs are ranked by d1/d2, the nearer
-    of the two distances over the farther, the least ratio first; recall is of the correct pairs.
+    The scores are `<scene>/snn-map`; `mean/snn-map` is the mean over scenes. In each reference
+    image, a pair is an anchor and its positive: two patches of one point, in both orders. The
+    pair's negative is the patch of another point, with the same reference image, that is nearest
+    to the anchor. The pair is correct if the positive is nearer to the anchor than the negative.
+    Pairs are ranked by d1/d2, the smaller of the two distances divided by the larger; the smallest
+    ratio comes first. Recall counts the correct pairs only. Intervals are over reference images.
 
-    Where the positive and k patches of other points are equally near, the pair is correct with
-    chance 1/(k + 1) and its ratio is 1, also if all are at distance 0. An image where nothing is
-    correct scores 0; images without a pair or without a negative are left out.
+    If the positive and k patches of other points are equally near, the pair is correct with
+    probability 1/(k + 1), and its ratio is 1, even if all these distances are 0. An image without a
+    correct pair scores 0. Images without a pair or without a negative are left out.
 
-    It is the task of brown_phototour_revisited ("mAP by SNN ratio") without its faults, so its
-    numbers are not those: there the nearest negative is searched only in images of more than 1,000
-    patches, and for whole batches of 128 of them; the other anchors meet the image's first patch,
-    whatever it shows. There, too, ties are correct, which gives a constant descriptor the best
-    score; and Hamming distances to negatives are Euclidean on one of its paths. Intervals are over
-    reference images.
+    The task is that of brown_phototour_revisited ("mAP by SNN ratio") without the faults of its
+    code, so the numbers differ. That code searches the nearest negative only in images of more than
+    1,000 patches, and there only for whole batches of 128 anchors; for all other anchors, the
+    negative is the image's first patch, even if it shows the anchor's point. It counts ties as
+    correct, so a constant descriptor gets the best score. On one of its paths, the distances of
+    binary descriptors to negatives are Euclidean, not Hamming.
 
     Args:
         data: a folder of scene folders in the official format, each with interest.txt.
-        split: scenes to test, joined by "+"; where None all, but of liberty and liberty_harris
-            (one place, two detectors) only the first.
+        split: scenes to test, joined by "+"; None: all, except that of liberty and liberty_harris
+            (one place, two detectors) only the first is tested.
     """
     opened = open_scenes(data, split)
     images = [read_reference_images(scene) for scene in opened.scenes]
     for scene, image in zip(opened.scenes, images, strict=True):
         if not len(_groups(scene.point, image)):
             raise InputError(
-                f"{scene.folder}: in no reference image of interest.txt are there two patches of"
-                " one point, and one of another; its first column should say in which image the"
+                f"{scene.folder}: no reference image of interest.txt has two patches of one point"
+                " and a patch of another point; the first column should say in which image the"
                 " point was found, not the patch"
             )
     dataset = join(
@@ -71,32 +73,32 @@ def snn(*, data: Path | None = None, split: str | None = None) -> Protocol:
         VERSION,
         dataset,
         lambda described: _score(of_scene, described),
-        headline=f"mean/{METRIC}",
+        headline=HEADLINES["phototour/snn"],
         cells=cells(opened),
     )
 
 
 def _score(of_scene: Mapping[str, range], described: Descriptions) -> Scores:
-    """Scores from the table alone: the number of an image says of which scene it is."""
+    """Scores of a data set; the number of an image tells its scene."""
     point, image = described.dataset.point, described.dataset.image
     groups = _groups(point, image)
 
-    def one(rows: Rows) -> float:
+    def scored(rows: Rows) -> float:
         return _average_precision(described.vectors[rows], point[rows], described.distance)
 
-    precision = np.array(parallel.each(one, groups))
+    precision = np.array(parallel.each(scored, groups))
     number = np.array([image[rows[0]] for rows in groups])
-    found: dict[str, dict[str, float]] = {}
+    means: dict[str, dict[str, float]] = {}
     intervals: list[Interval | None] = []
     for scene, numbers in of_scene.items():
-        own = precision[(number >= numbers.start) & (number < numbers.stop)]
-        found[scene] = {METRIC: float(own.mean())}
-        intervals.append(interval_of_mean(own.tolist()))
-    return scores(found, (METRIC,), {METRIC: intervals})
+        of_images = precision[(number >= numbers.start) & (number < numbers.stop)]
+        means[scene] = {METRIC: float(of_images.mean())}
+        intervals.append(interval_of_mean(of_images.tolist()))
+    return scores(means, (METRIC,), {METRIC: intervals})
 
 
 def _groups(point: Rows, image: Rows) -> list[Numbers]:
-    """Rows of each image that has a pair of one point, and a patch of another."""
+    """Rows of each image that has two patches of one point, and a patch of another point."""
     order = np.argsort(image, kind="stable")
     starts = np.flatnonzero(np.diff(image[order], prepend=image[order[0]] - 1))
     groups = np.split(order, starts[1:])
@@ -104,9 +106,9 @@ def _groups(point: Rows, image: Rows) -> list[Numbers]:
 
 
 def _average_precision(vectors: Vectors, point: Rows, distance: Distance) -> float:
-    """Of all pairs of one image."""
+    """Average precision of all pairs of one image."""
     step = max(1, HELD // len(point))
-    _, value = np.unique(vectors, axis=0, return_inverse=True)  # equal vectors, equal numbers
+    _, value = np.unique(vectors, axis=0, return_inverse=True)  # equal vectors get equal numbers
     parts = [
         _pairs(vectors, value, point, slice(i, i + step), distance)
         for i in range(0, len(point), step)
@@ -122,14 +124,14 @@ def _average_precision(vectors: Vectors, point: Rows, distance: Distance) -> flo
 def _pairs(
     vectors: Vectors, value: Rows, point: Rows, anchors: slice, distance: Distance
 ) -> tuple[Float[np.ndarray, " pairs"], Float[np.ndarray, " pairs"]]:
-    """The ratio of each pair of some anchors, and the chance that it is correct."""
+    """The ratio of each pair of some anchors, and the probability that the pair is correct."""
     rows = np.arange(len(point))[anchors]
     same = point[rows, None] == point
     entries = distance.cross(vectors[rows], vectors)  # (anchors, n)
     entries[same] = np.inf
     _, most = distance.window(entries.min(axis=1), vectors)
-    anchor, negative = np.nonzero(entries <= most[:, None])  # may be the nearest
-    measured = np.zeros(len(anchor))  # of equal vectors, however many there are
+    anchor, negative = np.nonzero(entries <= most[:, None])  # candidates for the nearest negative
+    measured = np.zeros(len(anchor))  # stays 0 for equal vectors: there may be very many of them
     unequal = value[rows[anchor]] != value[negative]
     measured[unequal] = distance.paired(vectors, rows[anchor[unequal]], negative[unequal])
     hardest = np.full(len(rows), np.inf)
@@ -140,6 +142,6 @@ def _pairs(
     d = distance.paired(vectors, rows[anchor], positive)
     other = hardest[anchor]
     farther = np.maximum(d, other)
-    # L2 is squared, and so is the ratio: the order is the same. 0/0 is a tie like any other.
+    # L2 distances are squared, and so is the ratio: the order is the same. 0/0 is a tie: 1.
     ratio = np.divide(np.minimum(d, other), farther, out=np.ones(len(d)), where=farther > 0)
     return ratio, np.where(d < other, 1.0, np.where(d == other, 1 / (tied[anchor] + 1), 0.0))

@@ -11,7 +11,7 @@ from harness import Dataset
 from harness.errors import InputError
 from harness.files import texts
 from harness.types import Rows
-from protocols.phototour.reader import Scene, read_reference_images, sha256
+from protocols.phototour.reader import PatchScene, read_reference_images, sha256
 from protocols.phototour.scenes import holds_scenes, join, open_scenes
 
 
@@ -41,7 +41,7 @@ def training_set(data: Path) -> Dataset | None:
     return replace(joined, photographs=tuple(files))
 
 
-def _files(scene: Scene, image: Rows) -> Iterator[str]:
+def _files(scene: PatchScene, image: Rows) -> Iterator[str]:
     """Yields the sha256 of each image's file, by ascending image number; "" if it is not known."""
     about = scene.folder / "dataset.json"
     told = about.is_file() and (scene.folder / "interest.txt").is_file()

@@ -21,6 +21,7 @@ from harness.metrics import (
 )
 from harness.statistics import Interval
 from harness.types import Rows
+from protocols.headlines import HEADLINES
 from protocols.naming import unusual
 from protocols.phototour.fpr95 import fpr_at_95_hardnet, fpr_at_95_tian
 from protocols.phototour.fpr95_interval import interval_of_fpr95
@@ -39,7 +40,7 @@ FPR95: Mapping[str, Callable[[Ranking, Match, Distances], float]] = {
 }
 
 METRICS = ("fpr95", "ap", "auc")
-RECALLS = (*range(5, 100, 5), 99, 100)  # percent: where the curves are kept
+RECALLS = (*range(5, 100, 5), 99, 100)  # percent: the points of the curves that records keep
 
 log = logging.getLogger(__name__)
 
@@ -53,53 +54,54 @@ def phototour(
 ) -> Protocol:
     """False positive rate at 95 % recall over each scene's list of pairs, and its mean over scenes.
 
-    `<scene>/fpr95`, `<scene>/ap` (step sum) and `<scene>/auc` (ROC), and `mean/...` of each. Only
-    patches that the pairs name are described, once each. A model that was trained on a scene gets
-    no score of it and then no mean.
+    The scores are `<scene>/fpr95`, `<scene>/ap` (step sum) and `<scene>/auc` (ROC), and their means
+    `mean/...`. Only patches in the pairs are described, each of them once. A model that was
+    trained on a scene gets no score on that scene, and then no mean.
 
-    FPR95 is the share of non-matches accepted by the least threshold that accepts 95 % of matches,
-    ties accepted together; "hardnet" and "tian" are two published variants, see `fpr95`. Its
-    interval is over 3-D points, see `fpr95_interval`; variants take the variance of the tie-aware
-    one. Breakdowns hold both curves: `fpr@<recall>` and `precision@<recall>`, recall in percent, at
-    the least threshold that has it.
+    FPR95 is the share of non-matches that are accepted by the smallest threshold that accepts 95 %
+    of the matches; tied pairs are accepted together. "hardnet" and "tian" are two published
+    variants; see `fpr95`. The interval of FPR95 is over 3-D points; see `fpr95_interval`. The
+    intervals of the variants use the variance of the tie-aware FPR95. Breakdowns hold both curves:
+    `fpr@<recall>` and `precision@<recall>`, with recall in percent, at the smallest threshold that
+    reaches the recall.
 
     Args:
         data: a folder of scene folders in the official format, or one scene.
-        split: scenes to test, joined by "+"; where None all, but of liberty and liberty_harris
-            (one place, two detectors) only the first.
-        pairs: name of the file of the list of pairs; where None the papers' one, or the
-            largest in a scene that lacks it. Another list than the papers' gives the split
-            another name.
-        fpr95: how it is counted.
+        split: scenes to test, joined by "+"; None: all, except that of liberty and liberty_harris
+            (one place, two detectors) only the first is tested.
+        pairs: name of the file with the list of pairs; None: the papers' list or, if a scene lacks
+            it, the scene's largest list. If the list is not the papers', the split gets another
+            name.
+        fpr95: variant of FPR95: "tie-aware", "hardnet" or "tian".
     """
     if fpr95 not in FPR95:
         raise InputError(f"fpr95 may be {', '.join(FPR95)}, not {fpr95!r}")
     opened = open_scenes(data, split)
     lists = [read_pairs(scene, pairs) for scene in opened.scenes]
-    rows = [np.unique(np.concatenate([one.a, one.b])) for one in lists]
-    names = list(dict.fromkeys(one.file.name for one in lists))
+    rows = [np.unique(np.concatenate([listed.a, listed.b])) for listed in lists]
+    names = list(dict.fromkeys(listed.file.name for listed in lists))
     if data is not None and pairs is None and names != [TEST]:  # the sample has no other list
-        used = ", ".join(f"{one.file.name} of {one.file.parent.name}" for one in lists)
-        log.warning("the papers' list %s is not everywhere: tested is %s", TEST, used)
+        used = ", ".join(f"{listed.file.name} of {listed.file.parent.name}" for listed in lists)
+        log.warning("not every scene has the papers' list %s; the test uses %s", TEST, used)
     dataset = join(
         opened,
         rows,
-        [np.zeros(len(own), int) for own in rows],  # no pair is told by its image
-        [one.sha256 for one in lists],
+        [np.zeros(len(of_scene), int) for of_scene in rows],  # the task does not use images
+        [listed.sha256 for listed in lists],
         lists=() if names == [TEST] else [name.removesuffix(".txt") for name in names],
     )
     tasks = {}
     start = 0
-    for scene, one, own in zip(opened.scenes, lists, rows, strict=True):
-        a, b = (start + np.searchsorted(own, patch) for patch in (one.a, one.b))
-        tasks[scene.name] = _Task(a, b, one.match)
-        start += len(own)
+    for scene, listed, of_scene in zip(opened.scenes, lists, rows, strict=True):
+        a, b = (start + np.searchsorted(of_scene, patch) for patch in (listed.a, listed.b))
+        tasks[scene.name] = _Task(a, b, listed.match)
+        start += len(of_scene)
     return Protocol(
         "phototour",
         VERSION,
         dataset,
         lambda described: _score(tasks, described, fpr95),
-        headline="mean/fpr95",
+        headline=HEADLINES["phototour"],
         cells=cells(opened),
         options=unusual({"fpr95": "tie-aware"}, fpr95=fpr95),
     )
@@ -107,6 +109,8 @@ def phototour(
 
 @dataclass(frozen=True, eq=False)
 class _Task:
+    """The pairs of one scene."""
+
     a: Rows  # in the data set
     b: Rows
     match: Match
@@ -122,11 +126,11 @@ def _score(tasks: Mapping[str, _Task], described: Descriptions, variant: str) ->
             values["fpr95"], task.match, distance, point[task.a], point[task.b]
         )
 
-    found = dict(zip(tasks, parallel.each(judge, tasks.values()), strict=True))
+    judged = dict(zip(tasks, parallel.each(judge, tasks.values()), strict=True))
     return scores(
-        {scene: values for scene, (values, _) in found.items()},
+        {scene: values for scene, (values, _) in judged.items()},
         METRICS,
-        {"fpr95": [interval for _, interval in found.values()]},
+        {"fpr95": [interval for _, interval in judged.values()]},
     )
 
 

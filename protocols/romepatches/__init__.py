@@ -1,1 +1,1 @@
-"""RomePatches (Paulin et al., ICCV 2015): patch retrieval, one query for each 3-D point of Rome."""
+"""RomePatches (Paulin et al., ICCV 2015): patch retrieval, one query for each 3-D point."""

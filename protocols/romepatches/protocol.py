@@ -1,13 +1,13 @@
 """RomePatches retrieval: find a point's nine other patches among 9,000 (Paulin et al., ICCV 2015).
 
-As established from a third party's port, not from the official script: each of 1,000 queries ranks
-the 9,000 database patches of its half by distance; average precision is averaged over queries. Both
-halves are reported, as papers do; the test half is the headline. Of equal distances, the mean over
-all orders is taken.
+Each of 1,000 queries ranks the 9,000 database patches of its half by distance, and average
+precision is averaged over queries. Both halves are reported, as in papers; the headline is of the
+test half. If distances are equal, the score is the mean over all orders. These rules were read from
+a third party's port, because the official script was not available.
 
-Not verified: whether the official average precision is the trapezoid from (0, 1), which the port
-has and which is the default, or the step sum (`--set ap=step`). They differ by some thousandths at
-most.
+Not verified: the official average precision may be the trapezoid from (0, 1) or the step sum
+(`--set ap=step`). The port has the trapezoid, so it is the default here. The two differ by some
+thousandths at most.
 """
 
 from collections.abc import Callable
@@ -26,11 +26,12 @@ from harness.metrics import (
     trapezoid_average_precision,
 )
 from harness.statistics import interval_of_mean
+from protocols.headlines import HEADLINES
 from protocols.naming import unusual
 from protocols.romepatches.reader import Half, RomePatches, open_set
 
 VERSION = 3  # raised whenever a number could change
-ROWS = 128  # queries at a time: their distances to 9,000 patches are 4.4 MiB
+ROWS = 128  # queries at a time: their distances to 9,000 patches take 4.4 MiB
 
 Precision = Callable[[Ranking], Float[np.ndarray, " q"] | float]
 AP: dict[str, Precision] = {
@@ -45,8 +46,9 @@ def romepatches(
     """Mean over queries of average precision: `{train,test}/map`.
 
     Args:
-        data: folder of the official files; the sample where None.
-        ap: the area under the curve by trapezoids, from (0, 1) on, or by the step sum.
+        data: folder of the official files; None: the sample.
+        ap: area under the precision-recall curve: "trapezoid", starting at (0, 1), or "step", the
+            step sum.
     """
     opened = open_set(data)
 
@@ -58,7 +60,7 @@ def romepatches(
         VERSION,
         opened.dataset,
         score,
-        headline="test/map",
+        headline=HEADLINES["romepatches"],
         options=unusual({"ap": "trapezoid"}, ap=ap),
     )
 
@@ -74,7 +76,7 @@ def _score(opened: RomePatches, described: Descriptions, precision: Precision) -
         each = np.concatenate(parallel.each(some, parts))
         name = f"{half.name}/map"
         values[name] = float(each.mean())
-        # over queries: their images are not known
+        # The interval is over queries, because their images are not known.
         bounds = interval_of_mean(each.tolist())
         if bounds:
             intervals[name] = bounds
@@ -82,7 +84,7 @@ def _score(opened: RomePatches, described: Descriptions, precision: Precision) -
 
 
 def _ranking(half: Half, rows: slice, described: Descriptions) -> Ranking:
-    """How some queries rank the database."""
+    """Ranking of the database by some of the queries."""
     query, vectors = half.query[rows], described.vectors
     matched = described.paired(query, half.database[half.positive[rows]].T)
     matched = np.sort(matched.T, axis=1)

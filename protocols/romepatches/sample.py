@@ -1,8 +1,8 @@
-"""The set `romepatches-sample`: small, in the official layout, made from photographs at hand.
+"""Makes the set `romepatches-sample`, in the official layout, from photographs of scikit-image.
 
-Each point is seen ten times: a region that a detector found in a photograph of scikit-image is
-moved, turned, scaled and lit a little differently each time. It is for trying things out and for
-tests of the whole; its scores are not those of RomePatches.
+Each point has ten patches: a detected region of a photograph, each time shifted, rotated, scaled
+and lit a little differently. The set is for trials and for tests of the whole protocol; its scores
+say nothing about RomePatches.
 
 Like `hpatches-sample`, the patches are the same on every machine.
 """
@@ -26,36 +26,36 @@ from protocols.samples import kept, photograph
 
 VERSION = 1  # raised with SHA256
 SHA256 = "fae189dd3e646c093b0c1779195589f04b0bc4567e3a13d4c1629b3a6cfc9ed9"
-"""Of the patches of both halves, in order; see `contents`."""
+"""Hash of the patches of both halves, in order; see `contents`."""
 
 PHOTOGRAPHS = {
     "train": ("coffee.png", "chelsea.png"),
     "test": ("astronaut.png", "camera.png"),
 }
-"""In the public domain or under CC0, all PNG: decoders agree on every pixel."""
+"""All are in the public domain or under CC0, and PNG, so that decoders agree on every pixel."""
 
-POINTS = 30  # of a photograph
-VIEWS = 10  # of a point; the first is the query
+POINTS = 30  # of each photograph
+VIEWS = 10  # of each point; the first is the query
 SIDE = 51
 MARGIN = 7  # pixels cut off each side of a patch of 65
 LIGHT = 0.3  # largest change of contrast
 SHADE = 20.0  # largest change of brightness, in grey values
-GRAIN = 12.0  # grey values; the standard deviation is 0.41 of it
+GRAIN = 12.0  # noise, in grey values; its standard deviation is 0.41 times this
 
 
 def sample() -> Path:
     """The folder of the set; it is made on first use, in some seconds, and kept in the cache.
 
-    Where its patches, labels or name are not as they were made, it is made again.
+    If its patches, labels or name have changed, it is made again.
 
     Raises:
-        ComputeError: if this machine makes another set than it should.
+        ComputeError: if the set made on this machine has another hash.
     """
     return kept("romepatches-sample", VERSION, make, SHA256, contents)
 
 
 def make(folder: Path) -> None:
-    """Write the set into a folder: the four official files."""
+    """Write the set into a folder: the four official files and dataset.json."""
     for seed, (half, names) in enumerate(PHOTOGRAPHS.items()):
         views = np.concatenate([_views(name, (seed, i)) for i, name in enumerate(names)])
         queries, database = views[:, 0], views[:, 1:].reshape(-1, SIDE, SIDE)
@@ -66,31 +66,31 @@ def make(folder: Path) -> None:
 
 
 def contents(folder: Path) -> str:
-    """SHA-256 of the patches of both halves, point by point, the query of each first.
+    """SHA-256 of the patches of both halves, point by point; each point's query comes first.
 
-    Not of the files: what SciPy writes around the numbers is its own affair. Where a file can't be
-    read, or the labels or the name are not as they were made, it is the fingerprint instead, which
-    is another.
+    The hash is not of the files, because versions of SciPy may write the same numbers as different
+    bytes. If a file can't be read, or the labels or the name have changed, the result is the
+    folder's fingerprint, which never equals the hash.
     """
     try:
         views = [_read(folder / f"patch_retrieval_Rome_{half}") for half in PHOTOGRAPHS]
         if (folder / "dataset.json").read_text(encoding="utf-8") != _about():
-            raise InputError("dataset.json is another")
-    except Exception:  # of many types, by the way in which a file is missing or broken
+            raise InputError("dataset.json has changed")
+    except Exception:  # SciPy raises many types on damaged files
         return fingerprint(folder)
     return hashlib.sha256(b"".join(half.tobytes() for half in views)).hexdigest()
 
 
 def _read(stem: Path) -> UInt8[np.ndarray, "points views 51 51"]:
-    """The patches of one half."""
+    """The patches of one half, after a check of its labels."""
     matlab.must_be_numbers(Path(f"{stem}.mat"), "patches")
     for name in ("labels", "labels_gt"):
         matlab.must_be_numbers(Path(f"{stem}_labels.mat"), name)
     every = np.moveaxis(scipy.io.loadmat(f"{stem}.mat")["patches"], 2, 0)
-    found = scipy.io.loadmat(f"{stem}_labels.mat")
+    labels = scipy.io.loadmat(f"{stem}_labels.mat")
     points = len(every) // VIEWS
-    if not all(np.array_equal(found[k], wanted) for k, wanted in _labels(points).items()):
-        raise InputError(f"{stem}_labels.mat is another")
+    if not all(np.array_equal(labels[k], wanted) for k, wanted in _labels(points).items()):
+        raise InputError(f"{stem}_labels.mat has changed")
     database = every[points:].reshape(points, VIEWS - 1, SIDE, SIDE)
     return np.concatenate([every[:points, None], database], axis=1)
 
@@ -107,10 +107,10 @@ def _about() -> str:
 
 
 def _views(name: str, seed: tuple[int, int]) -> UInt8[np.ndarray, "points views 51 51"]:
-    """The strongest regions of one photograph, ten times each."""
+    """Ten patches of each of the strongest regions of one photograph."""
     image = photograph(name, "romepatches-sample")
-    found = detect(image)
-    maps = image_from_patch(found.take(np.flatnonzero(thin(found))))
+    regions = detect(image)
+    maps = image_from_patch(regions.take(np.flatnonzero(thin(regions))))
     draws: Float64[np.ndarray, "views n 5"] = uniform((*seed, 0), VIEWS, len(maps), 5)
     seen = np.stack([compose(maps, jitter(NOISE["h"], draws[k])) for k in range(VIEWS)], axis=1)
     visible = [inside(seen[:, k], *image.shape) for k in range(VIEWS)]
@@ -124,7 +124,7 @@ def _views(name: str, seed: tuple[int, int]) -> UInt8[np.ndarray, "points views 
 
 
 def _write(file: Path, **variables: np.ndarray) -> None:
-    """A .mat file of version 5, without the date and the system that SciPy puts in its header."""
+    """Write a .mat file of version 5, without the date and system that SciPy puts in the header."""
     out = io.BytesIO()
     scipy.io.savemat(out, variables)
     with atomic.writing(file) as stream:

@@ -1,4 +1,4 @@
-"""The training half of RomePatches, to train on."""
+"""The training half of RomePatches as training data."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,13 +8,14 @@ from protocols.romepatches.reader import HALVES, holds_set, open_set
 
 
 def training_set(data: Path) -> Dataset | None:
-    """The queries and the database of the half "train", points of ten patches; None if not there.
+    """The queries and the database of the half "train"; None if the folder has no such set.
 
-    Each patch counts as an image of its own: which image it is from, no file tells.
+    In the published set, each point has ten patches. Each patch counts as an image of its own,
+    because the files do not tell the images of the patches.
 
     Raises:
-        FileNotFoundError: if a file is missing.
-        ValueError: if a file is damaged, or patches and labels don't fit each other.
+        FileMissingError: if a file is missing.
+        InputError: if a file is damaged, or patches and labels disagree.
     """
     if not holds_set(data):
         return None

@@ -12,7 +12,7 @@ from harness.errors import InputError
 from harness.files import folders
 from studies.foreign_files.reader import ROOT, Reader
 
-# Each reader imports what it needs itself: a process with one reader needs little of it.
+# Each function imports the modules that it needs: a process with one reader needs only a few.
 
 
 def _make_vectors(folder: Path) -> None:
@@ -61,8 +61,8 @@ def _read_cache(folder: Path) -> None:
     from harness import cache
 
     kept, numbers = cache.Cache(folder), np.arange(99.0)
-    found = kept.read_array({"of": "vectors"})
-    if found is not None and not np.array_equal(found, numbers):
+    vectors = kept.read_array({"of": "vectors"})
+    if vectors is not None and not np.array_equal(vectors, numbers):
         raise AssertionError("other numbers were read")
     mapped = kept.file({"of": "patches"}, lambda stream: np.save(stream, numbers))
     if not np.array_equal(np.load(mapped), numbers):

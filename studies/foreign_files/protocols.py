@@ -10,7 +10,7 @@ import numpy as np
 from harness.files import folders
 from studies.foreign_files.reader import Reader
 
-# Each reader imports what it needs itself: a process with one reader needs little of it.
+# Each function imports the modules that it needs: a process with one reader needs only a few.
 
 
 def _make_scene(folder: Path) -> None:
@@ -45,8 +45,8 @@ def _make_hpatches(folder: Path) -> None:
     for n, name in enumerate(names, 6):
         (folder / "patches" / name).mkdir(parents=True)
         strip = np.random.default_rng(n).integers(0, 256, (8 * n, 8), np.uint8)
-        for one in STRIPS:
-            cv2.imwrite(str(folder / "patches" / name / f"{one}.png"), strip)
+        for stem in STRIPS:
+            cv2.imwrite(str(folder / "patches" / name / f"{stem}.png"), strip)
     (folder / "tasks").mkdir()
     split = {"name": "a", "test": ["v_one", "i_one"], "train": ["i_two", "v_two"]}
     (folder / "tasks/splits.json").write_text(json.dumps({"a": split}))
@@ -88,10 +88,10 @@ def _read_oxford(folder: Path) -> None:
     from protocols.imaging import sequences
     from protocols.oxford import reader
 
-    found, _ = sequences.find(folder / "images")
-    reader.check_fit(folder / "images", found)
+    all_sequences, _ = sequences.find(folder / "images")
+    reader.check_fit(folder / "images", all_sequences)
     for form in ("npz", "text"):
-        for place in ((sequence, k) for sequence in found for k in range(6)):
+        for place in ((sequence, k) for sequence in all_sequences for k in range(6)):
             frames = reader.regions_of(place, frames=folder / form, features=None)
             reader.block_of((place, frames), magnification=3.0).read()
 
@@ -163,8 +163,9 @@ def _make_colmap(folder: Path) -> None:
     with pycolmap.Database.open(folder / "database.db") as database:
         sparse = pycolmap.synthesize_dataset(options, database)
         for image in database.read_all_images():
-            own = database.read_keypoints(image.image_id)
-            table = np.c_[own[:, :2], np.full(len(own), 2), np.zeros(len(own))]
+            keypoints = database.read_keypoints(image.image_id)[:, :2]
+            n = len(keypoints)
+            table = np.c_[keypoints, np.full(n, 2), np.zeros(n)]
             database.update_keypoints(image.image_id, table.astype(np.float32))
     for form, write in (("binary", sparse.write_binary), ("text", sparse.write_text)):
         (folder / form).mkdir()

@@ -6,7 +6,7 @@ from typing import Any
 
 from studies.foreign_files.reader import ROOT, Reader
 
-# Each reader imports what it needs itself: a process with one reader needs little of it.
+# Each function imports the modules that it needs: a process with one reader needs only a few.
 
 
 def _make_recipes(folder: Path) -> None:

@@ -82,20 +82,20 @@ def test_annotations_may_be_postponed():
 @pytest.mark.parametrize(
     ("typed", "wanted"),
     [
-        ("flag=1", "maker: flag is '1'; wanted is true or false"),
+        ("flag=1", "maker: flag is '1'; it should be true or false"),
         ("flag=yes", "true or false"),
-        ("count=2.0", "count is '2.0'; wanted is an integer"),
-        ("count=true", "wanted is an integer"),
-        ('count="3"', "wanted is an integer"),
-        ('limit="none"', "wanted is an integer or none"),
-        ("limit=many", "wanted is an integer or none"),
-        ("share=half", "wanted is a number"),
-        ("ties=luck", "wanted is 'mean' or 'official'"),
-        ("progress=1", "wanted is a Python function or none"),
+        ("count=2.0", "count is '2.0'; it should be an integer"),
+        ("count=true", "it should be an integer"),
+        ('count="3"', "it should be an integer"),
+        ('limit="none"', "it should be an integer or none"),
+        ("limit=many", "it should be an integer or none"),
+        ("share=half", "it should be a number"),
+        ("ties=luck", "it should be 'mean' or 'official'"),
+        ("progress=1", "it should be a Python function or none"),
         ("sizes=[1, a]", "sizes is"),
-        ("sizes=[1.5]", "wanted is an integer"),
-        ("names=1", "wanted is a list or none"),
-        ("bounded=-1", "wanted is greater than or equal to 0"),
+        ("sizes=[1.5]", "it should be an integer"),
+        ("names=1", "it should be a list or none"),
+        ("bounded=-1", "it should be greater than or equal to 0"),
     ],
 )
 def test_other_text_is_refused_with_what_is_wanted(typed, wanted):
@@ -110,7 +110,7 @@ def test_a_value_that_is_no_text_must_have_the_type_of_its_option():
         "flag": True,
     }
     assert settings.accepted(maker, {"model": "a"}, "maker") == {"model": root}
-    with pytest.raises(ValueError, match="flag is 1; wanted is true or false"):
+    with pytest.raises(ValueError, match="flag is 1; it should be true or false"):
         settings.accepted(maker, {"flag": 1}, "maker")
 
 
@@ -159,8 +159,8 @@ def test_an_option_that_is_a_dataclass_is_given_by_its_fields():
 @pytest.mark.parametrize(
     ("typed", "error", "message"),
     [
-        ("grain=a", ValueError, "maker: grain is 'a'; wanted is an integer"),
-        ("noise=1", ValueError, "noise is '1'; wanted is an instance of Noise"),
+        ("grain=a", ValueError, "maker: grain is 'a'; it should be an integer"),
+        ("noise=1", ValueError, "noise is '1'; it should be an instance of Noise"),
         ("blurr=1", LookupError, "did you mean 'blur'"),
         ("blur=10", ValueError, "blur is too strong"),
     ],

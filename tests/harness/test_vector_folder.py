@@ -107,7 +107,7 @@ def test_what_is_read_is_float32_and_contiguous(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1,2\n3,x\n", r"e1\.csv: line 2, column 2 holds 'x'; wanted is a finite number"),
+        ("1,2\n3,x\n", r"e1\.csv: line 2, column 2 holds 'x'; it should be a finite number"),
         ("a,b\n3,4\n", "line 1, column 1 holds 'a'; .* no header line"),
         ("1,2\n3,nan\n", "line 2, column 2 holds 'nan'"),
         ("1,2\n3,inf\n", "line 2, column 2 holds 'inf'"),
@@ -145,14 +145,14 @@ def test_a_missing_file_is_named_with_its_block(tmp_path):
     folder = open_folder(folder_of(tmp_path, "1,2\n"))
     with pytest.raises(
         FileNotFoundError,
-        match=r"csv:mine has no vectors for v_boat/t5: no file .*t5\.csv; a file is wanted",
+        match=r"csv:mine has no vectors for v_boat/t5: no file .*t5\.csv; each block of the data",
     ):
         folder.read(block("v_boat/t5", 1))
 
 
 @pytest.mark.parametrize("cell", ["2", "0.5", "-1"])
 def test_bits_other_than_0_and_1_are_refused(tmp_path, cell):
-    with pytest.raises(ValueError, match=rf"line 2, column 1 holds '{cell}'; wanted is 0 or 1"):
+    with pytest.raises(ValueError, match=rf"line 2, column 1 holds '{cell}'; it should be 0 or 1"):
         read(tmp_path, f"0,1\n{cell},1\n", 2, distance="hamming")
 
 
@@ -192,9 +192,9 @@ def test_the_width_is_that_of_the_array(tmp_path, distance, width):
     ("about", "message"),
     [
         ({"nmae": "x"}, "unknown key 'nmae'; known: name, distance, trained_on, licence"),
-        ({"distance": "l1"}, "distance is 'l1'; wanted is one of l2, hamming, angle"),
+        ({"distance": "l1"}, "distance is 'l1'; it should be one of l2, hamming, angle"),
         ({"distance": ["l2"]}, r"distance is \['l2'\]"),
-        ({"trained_on": "liberty"}, "trained_on is 'liberty'; wanted is a list of data names"),
+        ({"trained_on": "liberty"}, "trained_on is 'liberty'; it should be a list of data names"),
         ({"name": ""}, "name is ''"),
         ({"licence": None}, "licence is None"),
     ],

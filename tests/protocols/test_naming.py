@@ -34,7 +34,9 @@ def test_a_name_of_one_of_the_forms_is_granted_with_all_that_the_file_says(tmp_p
 )
 def test_another_name_is_refused_and_the_forms_are_named(tmp_path, name):
     file = written(tmp_path, {"name": name})
-    with pytest.raises(ValueError, match="field-sample or field-built-NAME is wanted") as refusal:
+    with pytest.raises(
+        ValueError, match="must have the form field-sample or field-built-NAME"
+    ) as refusal:
         granted(file, *FORMS)
     assert str(refusal.value).startswith(f"{file} names the set {name!r}; ")
 
@@ -44,7 +46,9 @@ def test_another_name_is_refused_and_the_forms_are_named(tmp_path, name):
 )
 def test_a_file_without_a_name_is_refused(tmp_path, body):
     file = written(tmp_path, body)
-    with pytest.raises(ValueError, match=r"does not say what set .*move it away") as refusal:
+    with pytest.raises(
+        ValueError, match=r"does not name its data set .*move the file away"
+    ) as refusal:
         granted(file, *FORMS)
     assert str(refusal.value).startswith(str(file))
 
@@ -52,7 +56,7 @@ def test_a_file_without_a_name_is_refused(tmp_path, body):
 def test_bytes_that_are_no_text_are_refused(tmp_path):
     file = tmp_path / "dataset.json"
     file.write_bytes(b"\xff\xfe\x00{")
-    with pytest.raises(ValueError, match="does not say what set this is"):
+    with pytest.raises(ValueError, match="does not name its data set"):
         granted(file, *FORMS)
 
 

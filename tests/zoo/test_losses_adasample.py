@@ -279,7 +279,7 @@ def test_the_seed_and_the_step_decide_all(lambda_):
 
 @pytest.mark.parametrize(
     ("sizes", "told"),
-    [([3] * 5, "6 points are to meet.*has 5"), ([3] * 9 + [1], "1 of 10 points have one patch")],
+    [([3] * 5, "a step needs 6 points.*has 5"), ([3] * 9 + [1], "1 of 10 points have one patch")],
 )
 def test_what_can_give_no_such_batch_is_refused_at_once(sizes, told):
     with pytest.raises(ValueError, match=told):

@@ -375,7 +375,7 @@ def test_a_missing_card_is_named(tmp_path):
 )
 def test_what_is_wrong_with_a_card_is_named(change, message, tmp_path):
     (tmp_path / "x.json").write_text(json.dumps(FACTS | change))
-    with pytest.raises(ValueError, match=rf"x\.json is no model card: {message}"):
+    with pytest.raises(ValueError, match=rf"x\.json is not a valid model card: {message}"):
         cards.read(tmp_path / "x.json")
 
 
@@ -383,5 +383,5 @@ def test_what_is_wrong_with_a_card_is_named(change, message, tmp_path):
 def test_any_bytes_are_a_card_or_an_error_of_one_kind(tmp_path_factory, contents):
     file = tmp_path_factory.mktemp("card") / "x.json"
     file.write_bytes(contents)
-    with pytest.raises(ValueError, match=r"x\.json is no model card"):
+    with pytest.raises(ValueError, match=r"x\.json is not a valid model card"):
         cards.read(file)

@@ -13,11 +13,11 @@ from zoo.training.recipe import Dihedral
 # One entry is drawn; all entries are equally likely.
 SYMMETRIES: dict[Dihedral, tuple[int, ...]] = {
     True: (0, 1, 2, 3, 4, 5, 6, 7),
-    # DagnyT/hardnet: transposes in half of all cases, and then mirrors left and right in half of
-    # all cases. So four of the symmetries never occur.
+    # DagnyT/hardnet: transposes with probability 1/2, then mirrors left and right with probability
+    # 1/2. So four of the symmetries never occur.
     "hardnet": (0, 1, 4, 6),
-    # vbalnt/tfeat, and alike yuruntian/HyNet: in half of all cases one of three turns, and then
-    # mirrors top and bottom in half of all cases.
+    # vbalnt/tfeat, and also yuruntian/HyNet: turns by one of three angles with probability 1/2,
+    # then mirrors top and bottom with probability 1/2.
     "tfeat": (0, 0, 0, 2, 2, 2, 3, 5, 6, 1, 4, 7),
 }
 
@@ -30,14 +30,14 @@ def augmented(
     dihedral: Dihedral,
     random: torch.Generator,
 ) -> Float[torch.Tensor, "n 1 side side"]:
-    """Grey values: each patch turned by its angle, all of a point turned or flipped alike.
+    """Grey values of patches; each is turned by its angle, then moved by its point's symmetry.
 
     Args:
-        patches: as they are stored.
-        point: patches of one point share the turn or flip.
-        angle: degrees, counterclockwise; beyond its border a patch repeats the border.
-        dihedral: a key of SYMMETRIES: which symmetries are drawn, one for each point; or False.
-        random: on the CPU.
+        patches: the stored patches.
+        point: the point of each patch; all patches of a point get the same symmetry.
+        angle: degrees, counterclockwise; outside its border, a patch repeats the border.
+        dihedral: a key of SYMMETRIES, from which one symmetry is drawn for each point; or False.
+        random: a generator on the CPU.
     """
     x = patches[:, None].float()
     if angle is not None:
@@ -55,10 +55,10 @@ def augmented(
 def turned(
     x: Float[torch.Tensor, "n 1 side side"], angle: Float[torch.Tensor, " n"]
 ) -> Float[torch.Tensor, "n 1 side side"]:
-    """Patches turned about their middles, counterclockwise as seen, by degrees; bilinear."""
+    """Patches turned about their centres, counterclockwise on the screen, by degrees; bilinear."""
     radians = angle.to(x) * (math.pi / 180)
     cos, sin, zero = radians.cos(), radians.sin(), torch.zeros_like(radians)
-    # Maps a place in the new patch to where it was; y points down.
+    # Maps a place in the turned patch to its place in the stored patch; y points down.
     maps = torch.stack([cos, -sin, zero, sin, cos, zero], dim=1).view(-1, 2, 3)
     grid = functional.affine_grid(maps, list(x.shape), align_corners=False)
     return functional.grid_sample(x, grid, padding_mode="border", align_corners=False)
@@ -67,7 +67,7 @@ def turned(
 def _moved(
     x: Float[torch.Tensor, "n 1 side side"], kind: Int[torch.Tensor, " n"]
 ) -> Float[torch.Tensor, "n 1 side side"]:
-    """Each patch under the symmetry of its number; see SYMMETRIES."""
+    """Each patch moved by the symmetry of its number; see SYMMETRIES."""
     for bit, move in ((1, lambda p: p.flip(3)), (2, lambda p: p.flip(2)), (4, _transposed)):
         x = torch.where((kind & bit > 0)[:, None, None, None], move(x), x)
     return x

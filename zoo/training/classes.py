@@ -1,7 +1,7 @@
-"""Classes of k patches of one point, and batches of matching pairs that are drawn from them.
+"""Draws classes of k patches of one point, and matching pairs from the classes.
 
-Where a point has fewer than k patches, positives are generated: its patches again, turned by random
-angles. X.-Y. Zhang et al., AdaSample, section 5.2, mark methods that are trained so by "*".
+If a point has fewer than k patches, the class is filled with its patches again, turned by random
+angles. X.-Y. Zhang et al., AdaSample, section 5.2, mark methods that are trained like this by "*".
 """
 
 import numpy as np
@@ -17,8 +17,8 @@ def classes(
 ) -> Selection:
     """k patches of each of these points, point after point.
 
-    A point with more than k patches gives k random ones. Where it has fewer, its patches come
-    again, turned by random angles up to `turn` degrees either way.
+    A point with more than k patches gives k random patches. A point with fewer gives some patches
+    again, turned by random angles of up to `turn` degrees in either direction.
     """
     n = len(point)
     size = groups.size[point][:, None]
@@ -51,9 +51,9 @@ def random_pairs(
     images: int | None = None,
     share: float = 0.5,
 ) -> Sampler:
-    """Each step n points, no two the same, and of each a random pair of its class of k.
+    """The selection of a step: n different points, and a random pair of each point's class of k.
 
-    Args and errors: `pairs.random_pairs`; `k` and `turn` as in `classes`.
+    Arguments and errors are those of `pairs.random_pairs`; `k` and `turn` are those of `classes`.
     """
     draw = random_points(groups, n, seed, images=images, share=share)
 
@@ -68,10 +68,10 @@ def refuse_copies(k: int | None, turn: float) -> None:
     """Refuse classes in which a patch and its unchanged copy could be a random pair.
 
     Raises:
-        InputError: says what to give.
+        InputError: if there are such classes; says which options to give.
     """
     if k is not None and k > 2 and not turn:
         raise InputError(
-            "class_size is over 2 and turn is 0: classes are then filled with unchanged copies, and"
-            " a patch and its copy can be a pair: give a turn, or class_size 2"
+            "class_size is over 2 and turn is 0: then classes are filled with unchanged copies, and"
+            " a patch and its copy could be a pair: give a turn, or class_size 2"
         )

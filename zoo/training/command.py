@@ -1,4 +1,4 @@
-"""`harness train`: makes weights, their card and an ONNX file from a recipe and data."""
+"""`harness train`: trains a recipe on data, and writes weights, their card and an ONNX file."""
 
 import hashlib
 import json
@@ -57,13 +57,13 @@ def train(
 
     Args:
         spec: name of a recipe, or a TOML file.
-        out: folder; "trained/NAME" where None.
-        data: folders or names of data sets, in place of the recipe's.
-        settings: KEY=VALUE over the recipe's.
+        out: folder of the training; None: "trained/NAME".
+        data: folders or names of data sets, which replace the recipe's.
+        settings: settings KEY=VALUE, which replace the recipe's.
         device: "auto", "cpu" or "cuda".
         precision: of convolutions: "float32", "bfloat16", or "auto"; see `precision_of`.
-        resume: go on from the state in the folder.
-        tensorboard: write its files as well.
+        resume: continue from the state in the folder.
+        tensorboard: write TensorBoard's files, too.
     """
     recipe = recipes.read(spec, settings, data)
     if tensorboard and find_spec("tensorboard") is None:
@@ -72,7 +72,7 @@ def train(
         )
     out = out or Path("trained", recipe.name)
     keep_freed()
-    # Without the flag, GPUs compute "float32" convolutions with 10 of its 23 bits.
+    # Without the flag, GPUs compute "float32" convolutions with 10 instead of 23 bits of precision.
     exact = cudnn.flags(enabled=True, allow_tf32=False)
     with _processes(device) as place, exact, _claimed(out, resume=resume):
         parts = [training_sets.open_set(name) for name in recipe.data]
@@ -106,12 +106,12 @@ def _claimed(out: Path, *, resume: bool) -> Iterator[None]:
     """Hold the lock of a training's folder in the block; an empty folder is removed after an error.
 
     Raises:
-        BlockingIOError: if another process trains in it.
-        FileInTheWayError: if there is a training in it, and it is not resumed.
-        FileMissingError: if there is none, and it is to be resumed.
-        SystemRefusedError: if it can't be written to.
+        BlockingIOError: if another process trains in the folder.
+        FileInTheWayError: if the folder has a training, and `resume` is false.
+        FileMissingError: if the folder has no training, and `resume` is true.
+        SystemRefusedError: if the folder is not writable.
     """
-    if number() != 0:  # the first of several processes holds it for all
+    if number() != 0:  # the first of several processes holds the lock for all
         yield
         return
     atomic.must_be_writable(out, f"a training can't be kept in {out}", "choose another --out")
@@ -121,8 +121,7 @@ def _claimed(out: Path, *, resume: bool) -> Iterator[None]:
             state.must_be_in(out)
         elif any((out / file).is_file() for file in (state.FILE, WEIGHTS)):
             raise FileInTheWayError(
-                f"{out} holds a training already: go on with it by --resume, or choose another"
-                " --out"
+                f"{out} already has a training: continue it with --resume, or choose another --out"
             )
         elif (out / EPOCHS).exists():
             raise FileInTheWayError(
@@ -133,27 +132,27 @@ def _claimed(out: Path, *, resume: bool) -> Iterator[None]:
 
 
 def _must_be_the_same(file: Path, recipe: Recipe) -> None:
-    """Refuse to resume a training by another recipe, and name the settings that differ.
+    """Refuse to resume a training with another recipe, and name the settings that differ.
 
-    The state that is resumed is checked as well; this check says more.
+    `state.load` compares the recipes, too, but its error does not name the settings.
     """
     if not file.is_file():
         return
     before = recipes.read_kept(file)
-    if not isinstance(before.steps_per_epoch, int):  # the data decide it, and the state knows it
+    if not isinstance(before.steps_per_epoch, int):  # depends on the data; `state.load` checks it
         before = before.model_copy(update={"steps_per_epoch": recipe.steps_per_epoch})
     changed = recipes.differences(before, recipe)
     if changed:
         told = "; ".join(f"{key} was {was!r}, now {now!r}" for key, (was, now) in changed.items())
         raise InputError(
-            f"{file} is of a training by another recipe: {told}. Resume it with what was (--set"
-            " KEY=VALUE), or choose another --out"
+            f"{file} is of a training with another recipe: {told}. Give the old settings (--set"
+            " KEY=VALUE) to resume it, or choose another --out"
         )
 
 
 @contextmanager
 def _processes(device: str) -> Iterator[torch.device]:
-    """The device of this process, in the group of those that torchrun started."""
+    """The device of this process; the processes that torchrun started form a group."""
     kind = device
     if device == "auto":
         kind = "cuda" if torch.cuda.is_available() else "cpu"
@@ -173,12 +172,12 @@ def _processes(device: str) -> Iterator[torch.device]:
 
 
 def precision_of(asked: str, device: torch.device) -> torch.dtype:
-    """The type that convolutions compute in.
+    """The number type of convolutions.
 
-    "auto" is float32 on GPUs: no measurement shows that bfloat16 keeps an FPR95 near 0.5 %. On
-    processors that compute in bfloat16 it is bfloat16, three times as fast: all weights that ship
-    were trained so, and their records show what it reaches. No measurement compares the two there,
-    either: to reproduce a paper's number, ask for float32.
+    On GPUs, "auto" is float32: no measurement shows that bfloat16 keeps an FPR95 near 0.5 %. On
+    processors that compute in bfloat16, "auto" is bfloat16, which is three times as fast. All
+    shipped weights were trained with it, and their records show the scores. No measurement compares
+    the two types on processors: to reproduce a paper's number, choose float32.
     """
     if asked in PRECISIONS:
         return PRECISIONS[asked]
@@ -186,7 +185,7 @@ def precision_of(asked: str, device: torch.device) -> torch.dtype:
         raise InputError(f"no precision {asked!r}; known: auto, {', '.join(PRECISIONS)}")
     if device.type == "cuda":
         return torch.float32
-    can = torch.cpu.get_capabilities()  # emulated, it takes ten times as long as float32
+    can = torch.cpu.get_capabilities()  # emulated bfloat16 takes ten times as long as float32
     computes = can.get("avx512_bf16") or can.get("amx_bf16") or can.get("bf16")
     return torch.bfloat16 if computes else torch.float32
 
@@ -242,7 +241,7 @@ def _trained(
 
 
 def _is_told(out: Path, step: int) -> bool:
-    """Whether the last log entry is this step, with its loss: the training had ended before."""
+    """Whether the last log entry is of this step and has a loss: the training ended earlier."""
     return any(last.step == step and last.loss is not None for last in read_log(out)[-1:])
 
 
@@ -269,11 +268,11 @@ def _placed(
     """Write the weights after a step and their card; returns the file and the card.
 
     Args:
-        out: folder.
+        out: folder of the two files.
         run: the training.
-        parts: its data sets.
-        last: of that step.
-        log: of the training up to there.
+        parts: the data sets of the training.
+        last: progress after that step.
+        log: progress of all steps up to that step.
     """
     out.mkdir(parents=True, exist_ok=True)
     contents = trained.pack(run.network)
@@ -286,7 +285,7 @@ def _placed(
 
 
 def _curve(recipe: Recipe, log: Sequence[Seen]) -> tuple[Moment, ...]:
-    """Mean loss, and held-out error where there is one, of each part of a training."""
+    """Mean loss, and held-out error if there is one, of each part of a training."""
     moments, losses = [], []
     for seen in log:
         losses += [seen.loss] if seen.loss is not None else []

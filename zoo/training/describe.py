@@ -1,4 +1,4 @@
-"""The network as a loss sees it: whole batches, although several processes share the work."""
+"""The network for a loss: takes and returns whole batches, which several processes may share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,15 +12,12 @@ from zoo.training.together import gathered, part
 
 T = TypeVar("T")
 
-STILL = {
-    "cpu": 64,
-    "cuda": 4096,
-}  # patches in one pass without gradients: as many as fit into caches
+STILL = {"cpu": 64, "cuda": 4096}  # patches in one pass without gradients: they fit into caches
 
 
 @dataclass(frozen=True, eq=False)
 class Described:
-    """The `Describe` of one step; see method.py."""
+    """The network of one step, as the interface `method.Describe`."""
 
     network: nn.Module
     precision: torch.dtype  # of convolutions

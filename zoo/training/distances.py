@@ -1,16 +1,16 @@
-"""Distances between vectors for losses: their gradient is finite everywhere.
+"""Distances between vectors for losses; their gradients are finite everywhere.
 
-The square root and the arc cosine have infinite slopes where two vectors are equal. Here every root
-is taken of x + 1e-6, as in HardNet's released code: a distance of 0 reads 0.001, one of 0.1 reads
-0.100005, and the gradient by either vector is never longer than 1. Whatever autocast does to the
-network, these numbers are float32, or float64 where they are given as such.
+The square root and the arc cosine have infinite slopes where two vectors are equal. Here every
+square root is of x + 1e-6, as in HardNet's released code: a distance of 0 becomes 0.001, a distance
+of 0.1 becomes 0.100005, and the gradient by either vector is never longer than 1. Even if autocast
+computes the network in another type, distances are float32, or float64 for float64 vectors.
 """
 
 import torch
 from jaxtyping import Bool, Float, Int
 
 UNDER_ROOT = 1e-6
-SAME = 0.008  # HardNet's code: a nearer "negative" is another patch of the point, badly labelled
+SAME = 0.008  # HardNet's code: a nearer "negative" is a patch of the same point, badly labelled
 
 Vectors = Float[torch.Tensor, "n dim"]
 Others = Float[torch.Tensor, "m dim"]
@@ -23,38 +23,39 @@ def wide(x: Float[torch.Tensor, "..."]) -> Float[torch.Tensor, "..."]:
 
 
 def root(squared: Float[torch.Tensor, "..."]) -> Float[torch.Tensor, "..."]:
-    """Square root of x + 1e-6; of a negative x, which only rounding makes, 0.001."""
+    """Square root of x + 1e-6; 0.001 for a negative x, which comes from rounding."""
     return (squared.clamp(min=0) + UNDER_ROOT).sqrt()
 
 
 def inner(a: Vectors, b: Others) -> Crossed:
-    """Inner products of all rows with all rows."""
+    """Inner products of all rows of a with all rows of b."""
     with torch.autocast(a.device.type, enabled=False):
         return wide(a) @ wide(b).T
 
 
 def euclidean(a: Vectors, b: Others) -> Crossed:
-    """Euclidean distances of all rows from all rows."""
+    """Euclidean distances between all rows of a and all rows of b."""
     return root(_squares(a)[:, None] + _squares(b) - 2 * inner(a, b))
 
 
 def angle(a: Vectors, b: Others) -> Crossed:
-    """Angles between all unit vectors and all, in radians, from 0.001 to pi - 0.001.
+    """Angles between all unit vectors of a and all of b, in radians, from 0.001 to pi - 0.001.
 
-    As twice the angle whose tangent is |a - b| / |a + b| (W. Kahan): accurate at both ends, where
-    the arc cosine of a rounded product is not, and with a gradient no longer than 2.
+    The angle is computed as twice the angle whose tangent is |a - b| / |a + b| (W. Kahan). It is
+    accurate at both ends, unlike the arc cosine of a rounded product, and its gradient is never
+    longer than 2.
     """
     squares, twice = _squares(a)[:, None] + _squares(b), 2 * inner(a, b)
     return 2 * torch.atan2(root(squares - twice), root(squares + twice))
 
 
 def euclidean_paired(a: Vectors, b: Vectors) -> Float[torch.Tensor, " n"]:
-    """Euclidean distance of each row from the same row of the other."""
+    """Euclidean distance between each row of a and the same row of b."""
     return root(_squares(wide(a) - wide(b)))
 
 
 def angle_paired(a: Vectors, b: Vectors) -> Float[torch.Tensor, " n"]:
-    """Angle between each unit vector and the same row of the other, as `angle` measures it."""
+    """Angle between each unit vector of a and the same row of b, measured like `angle`."""
     return 2 * torch.atan2(euclidean_paired(a, b), euclidean_paired(a, -b))
 
 
@@ -66,14 +67,15 @@ def alike(point: Int[torch.Tensor, " n"]) -> Bool[torch.Tensor, "n n"]:
 def hardest(
     point: Int[torch.Tensor, " n"], *crossed: Float[torch.Tensor, "n n"], closer: float = 0.0
 ) -> Float[torch.Tensor, " n"]:
-    """The least distance of each pair to a patch of another point, over its row and its column.
+    """The least distance from each pair to a patch of another point, over its row and its column.
 
-    Several that tie share the gradient, so the order of the batch decides nothing.
+    Equal least distances share the gradient, so the order of the batch has no effect.
 
     Args:
-        point: of each pair.
-        crossed: distances between members of all pairs: anchors from positives, or of one kind.
-        closer: patches nearer than this are passed over; infinity if no patch is left.
+        point: the point of each pair.
+        crossed: matrices of distances between the members of all pairs: from anchors to positives,
+            from anchors to anchors, or from positives to positives.
+        closer: patches nearer than this are ignored; if no patch is left, the result is infinity.
     """
     same = alike(point)
     least = []

@@ -1,4 +1,4 @@
-"""A training set by points: which rows show each, and which image each row is from."""
+"""A training set sorted by points: the rows that show each point, and the image of each row."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +24,7 @@ class Groups:
         image: Int[np.ndarray, " all"],
         rows: Rows | None = None,
     ) -> "Groups":
-        """Groups of a training set with these points and images; only of some rows, if given."""
+        """Groups of a training set with these points and images; if `rows` is given, only those."""
         rows = np.arange(len(point)) if rows is None else rows
         _, number, size = np.unique(point[rows], return_inverse=True, return_counts=True)
         order = rows[np.argsort(number, kind="stable")]

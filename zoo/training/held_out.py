@@ -1,4 +1,4 @@
-"""Held-out points, which training does not see and whose error shows its progress."""
+"""Held-out points: training does not use them, and their error shows its progress."""
 
 from dataclasses import dataclass
 
@@ -12,14 +12,14 @@ from harness.metrics import fpr_at_95, rank
 from harness.types import Rows, Vectors
 from zoo.backbones import Deployed, Network
 
-POINTS = 1000  # their patches, each against each other's, are a million pairs
-FEWEST = 50
-TOGETHER = 64  # patches in one pass: as many as fit into caches
+POINTS = 1000  # most held-out points: 1000 x 1000 pairs are compared
+FEWEST = 50  # least held-out points
+TOGETHER = 64  # patches in one pass: they fit into caches
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Rows to train on, and two rows of each held-out point; there may be no such point."""
+    """Rows to train on, and two rows of each held-out point; there may be no held-out points."""
 
     train: Rows  # ascending
     a: Int[np.ndarray, " pairs"]
@@ -31,12 +31,12 @@ def split(
 ) -> Split:
     """Draw a share of the images, and hold out every point whose first row is from one of them.
 
-    Images that are made of one photograph must have one number. If all rows are from one image,
-    points are drawn instead. At most 1,000 held-out points with two patches or more validate; the
-    others are not trained on either. A share of 0 holds out nothing.
+    Images made from one photograph must have the same number. If all rows are from one image,
+    points are drawn instead of images. At most 1,000 held-out points with two or more patches are
+    used to validate; the other held-out points are not used at all. A share of 0 holds out nothing.
 
     Raises:
-        InputError: if too few points would be held out, or none left; says what to do.
+        InputError: if too few points would be held out, or none would be left; says what to do.
     """
     if share == 0:
         nothing = np.empty(0, np.int64)
@@ -56,16 +56,16 @@ def split(
         raise InputError(
             f"holding out {share:g} of {len(homes)} images leaves {len(chosen)} points with two"
             f" patches to validate on and {np.count_nonzero(~out)} points to train on; at least"
-            f" {FEWEST} and 1 are wanted: choose another share by --set held_out=..., train on"
-            " everything by --set held_out=0, or give more data"
+            f" {FEWEST} and 1 are needed: choose another share with --set held_out=..., train on"
+            " all data with --set held_out=0, or give more data"
         )
     return Split(np.flatnonzero(~out[number]), pairs[chosen], following[chosen])
 
 
 def fpr95(vectors: Vectors, distance: Distance) -> float:
-    """FPR95 of all pairs of rows i and n + j; they match if i = j.
+    """FPR95 of all pairs of rows i and n + j; a pair is a match if i = j.
 
-    There are far more non-matches than matches, so that an FPR95 well below 1 % can be measured.
+    There are far more non-matches than matches, so even an FPR95 well below 1 % can be measured.
     """
     n = len(vectors) // 2
     crossed = distance.cross(vectors[:n], vectors[n:])
@@ -75,7 +75,7 @@ def fpr95(vectors: Vectors, distance: Distance) -> float:
 def vectors(
     network: Network, patches: UInt8[np.ndarray, "n side side"], device: torch.device
 ) -> Vectors:
-    """Vectors of patches, as users of the network get them."""
+    """Vectors of patches by the network as it is deployed."""
     was = network.training
     deployed = Deployed(network)
     parts = np.array_split(patches, -(-len(patches) // TOGETHER))

@@ -17,14 +17,19 @@ _FORM = TypeAdapter(Seen)
 
 
 def open_log(out: Path, *, upto: int, tensorboard: bool = False) -> Callable[[Seen], None]:
-    """A function that writes log entries; those after step `upto` are dropped: the steps rerun."""
+    """A function that writes log entries; old entries after step `upto` are dropped.
+
+    The steps after `upto` run again, so they get new entries.
+    """
     file = out / LOG
     known = file.read_text("utf-8", "replace").splitlines() if file.is_file() else []
     steps = [(line, seen.step) for line in known if (seen := _seen(line))]
     kept = [line for line, step in steps if step <= upto]
     lost = upto + 1 - len({step for _, step in steps if step <= upto})
     if lost > 0:
-        log.warning("%s lacks %d steps that were done before: so will the card's curve", file, lost)
+        log.warning(
+            "%s lacks %d earlier steps, so the card's curve will lack them, too", file, lost
+        )
     atomic.write_text(file, "".join(f"{line}\n" for line in kept))
     board = _board(out, upto) if tensorboard else None
 
@@ -40,7 +45,7 @@ def open_log(out: Path, *, upto: int, tensorboard: bool = False) -> Callable[[Se
 
 
 def read_log(out: Path) -> list[Seen]:
-    """Log entries in the order of steps; damaged lines are passed over."""
+    """Log entries in the order of steps; damaged lines are left out."""
     file = out / LOG
     lines = file.read_text("utf-8", "replace").splitlines() if file.is_file() else []
     return [seen for line in lines if (seen := _seen(line))]

@@ -1,7 +1,7 @@
-"""The training loop: batches in, weights out; a killed training can be resumed.
+"""The training loop; a training that was killed can be resumed.
 
-All randomness of a step comes from the seed and the step's number. So no generator's state must be
-kept, and the next batch can be read during a step.
+All random numbers of a step come from the seed and the step's number. So no state of a generator
+has to be kept, and the next batch can be read during a step.
 """
 
 import hashlib
@@ -34,26 +34,26 @@ from zoo.training.together import add_gradients, any_of, number, together
 
 log = logging.getLogger(__name__)
 
-VALIDATIONS = 10  # at the ends of epochs, in a whole training, and one before it
+VALIDATIONS = 10  # validations in a training, at ends of epochs; one more comes before step 1
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Progress after a step, or of the network before the first step."""
+    """Progress after a step, or before the first step."""
 
     step: int  # steps done
     loss: float | None = None
     lr: float | None = None
     fpr95: float | None = None  # of held-out points
     patches: int = 0  # rows of the batch
-    seconds: float = 0.0  # of training so far, that before an interruption too
+    seconds: float = 0.0  # of training so far, including the time before an interruption
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
     """A training that is ready to start."""
 
-    recipe: Recipe  # its epochs are numbers of steps
+    recipe: Recipe  # its steps_per_epoch is a number
     dataset: Dataset
     patches: Patches  # of the data set, at the size that the network takes
     network: Network
@@ -72,13 +72,13 @@ def prepare(
     device: torch.device,
     precision: torch.dtype,
 ) -> Run:
-    """Make the network, the method and its sampler; refuses data that cannot be trained on.
+    """Make the network, the method and its sampler; data that cannot be trained on are refused.
 
     Args:
-        recipe: checked.
+        recipe: a checked recipe.
         dataset: the training data.
-        patches: gives the patches of the data set at a size.
-        device: where to compute.
+        patches: returns the patches of the data set at a size.
+        device: device of the computation.
         precision: of convolutions: float32 or bfloat16.
     """
     torch.manual_seed(recipe.seed)
@@ -89,7 +89,7 @@ def prepare(
     split = held_out.split(dataset.point, home, recipe.held_out, recipe.seed)
     split = replace(split, train=with_pairs(dataset.point, split.train))
     if not len(split.a) and number() == 0:
-        log.info("held_out is 0: all points are trained on, so no held-out error is shown")
+        log.info("held_out is 0: training uses all points, so no held-out error is shown")
     groups = Groups.of(dataset.point, dataset.image, split.train)
     sampler = method.sampler(groups, recipe.seed)
     recipe = recipe.model_copy(update={"steps_per_epoch": steps_per_epoch(recipe, method, groups)})
@@ -110,10 +110,10 @@ def prepare(
 
 
 def steps_per_epoch(recipe: Recipe, method: Method, groups: Groups) -> int:
-    """Steps of an epoch, with this training set.
+    """Number of steps of an epoch with this training set.
 
     Raises:
-        InputError: if the method does not know it; says what to do.
+        InputError: if the method can't tell the number; says what to do.
     """
     asked = recipe.steps_per_epoch
     if isinstance(asked, int):
@@ -126,16 +126,16 @@ def steps_per_epoch(recipe: Recipe, method: Method, groups: Groups) -> int:
         form = "a number of pairs" if isinstance(asked, Pairs) else repr(asked)
         raise InputError(
             f"steps_per_epoch is {form}, but method {recipe.method.name!r} does not say how many"
-            " steps that is: give a number by --set steps_per_epoch=..."
+            " steps that is: give a number with --set steps_per_epoch=..."
         ) from None
 
 
 def with_pairs(
     point: Int[np.ndarray, " n"], rows: Int[np.ndarray, " rows"]
 ) -> Int[np.ndarray, " some"]:
-    """The rows whose point has another row among them; the number of other points is logged.
+    """The rows of points with two or more rows; the number of points that are left out is logged.
 
-    A point with one patch gives no matching pair, and no method can train on it.
+    A point with one patch gives no matching pair, so no method can train on it.
     """
     _, of_row, size = np.unique(point[rows], return_inverse=True, return_counts=True)
     alone = int(np.count_nonzero(size == 1))
@@ -149,10 +149,10 @@ def with_pairs(
 
 
 def must_fit(recipe: Recipe, network: Network, method: Method) -> None:
-    """Refuse a method for the bits of codes on a network of other vectors, and the reverse.
+    """Refuse a method and a network if only one of the two is for binary codes.
 
     Raises:
-        InputError: names both.
+        InputError: if they do not fit; names both.
     """
     gives, takes = network.codes, method.codes
     if gives != takes:
@@ -178,14 +178,14 @@ def train(
     Args:
         run: from `prepare`.
         out: folder of the state.
-        resume: go on from the state in `out`.
-        keep_every: seconds after which the state is kept, beside the end.
-        keep_weights: called after the epochs whose weights are kept, before the state is: a
-            training that is killed between the two keeps the same weights again.
-        stop: asked after each step.
+        resume: continue from the state in `out`.
+        keep_every: seconds between two kept states; the last state is always kept.
+        keep_weights: called after the epochs whose weights are kept, before the state is kept. If
+            the training is killed in between, it writes the same weights again when it is resumed.
+        stop: called after each step; if it returns true, the training stops.
 
     Raises:
-        ComputeError: if a loss is not finite; the last state that was kept is still there.
+        ComputeError: if a loss is not finite; the last kept state is not changed.
     """
     recipe, network, method = run.recipe, run.network, run.method
     optimiser = optimiser_of(run)
@@ -206,7 +206,7 @@ def train(
             state.save(out, of, step=step, seconds=seconds, origin=origin)
 
     network.train()
-    if first in (0, recipe.steps):  # nothing is done yet, or all is
+    if first in (0, recipe.steps):  # no step is done yet, or all are
         yield Seen(first, fpr95=_validated(run), seconds=before)
     for step, selected, patches in fed(run, first):
         loss, lr = update(run, optimiser, step, selected, patches)
@@ -215,11 +215,12 @@ def train(
         last = done == recipe.steps
         fpr95 = _validated(run) if is_moment(recipe, done) else None
         seen = Seen(done, loss, lr, fpr95, len(selected), seconds)
-        # Logged before the state is kept: a kill in between costs a step, not a line of the log.
+        # The caller logs the step before its state is kept. If the training is killed in between,
+        # the step runs again, but the log misses no step.
         yield seen
         if recipe.keeps_weights(done):
             keep_weights(seen)
-        # A signal reaches several processes in different steps; they stop after the same one.
+        # A signal may reach several processes in different steps; they stop after the same step.
         stopped = not last and any_of(stop(), run.device)
         due = recipe.keeps_weights(done) or time.monotonic() - kept > keep_every
         if last or stopped or due:
@@ -230,7 +231,7 @@ def train(
 
 
 def is_moment(recipe: Recipe, step: int) -> bool:
-    """Whether the network is validated after so many steps."""
+    """Whether the network is validated after this number of steps."""
     every = recipe.epoch * max(1, recipe.epochs // VALIDATIONS)
     return step == recipe.steps or step % every == 0
 
@@ -263,7 +264,7 @@ def optimiser_of(run: Run) -> torch.optim.Optimizer:
 
 
 def fed(run: Run, first: int) -> Iterator[tuple[int, Selection, UInt8[np.ndarray, "n side side"]]]:
-    """Steps from `first` on, with selection and patches, read during the step before."""
+    """Yields the steps from `first` on with their patches, read during the step before."""
 
     def read(step: int) -> tuple[int, Selection, Any]:
         selected = run.sampler(step)

@@ -7,10 +7,10 @@ TRIM_THRESHOLD, MMAP_MAX = -1, -4  # numbers of options in <malloc.h>
 
 
 def keep_freed() -> bool:
-    """Let the C library keep the memory of freed tensors; returns whether it can.
+    """Make the C library keep the memory of freed tensors; returns whether that worked.
 
-    By itself, glibc gives each activation of more than 32 MiB back at once, and the next step pays
-    for clearing new pages: up to half of its time on a processor.
+    By default, glibc returns each freed activation of more than 32 MiB to the system at once. Then
+    the next step spends up to half of its time on a processor with clearing new pages.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is None:

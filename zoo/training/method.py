@@ -1,4 +1,4 @@
-"""Base class of training methods: a method selects the patches of a step and computes its loss.
+"""Base class of training methods; a method selects the patches of a step and computes its loss.
 
 An option that is added to a method later is marked with `recipe.Later`, so that older recipes keep
 their meaning.
@@ -24,7 +24,7 @@ Rows = Int[np.ndarray, " n"]
 class Selection:
     """Rows of the training set whose patches make the batch of one step, in the batch's order.
 
-    A row can occur twice, with different angles: the turned patches are different patches.
+    A row can occur twice with different angles; then the turned patches count as different patches.
     """
 
     rows: Rows
@@ -37,12 +37,12 @@ class Selection:
 
 
 Sampler = Callable[[int], Selection]
-"""The selection of a step, from step 0 on; it depends on the seed and the step alone."""
+"""Returns the selection of a step, counted from 0; it depends only on the seed and the step."""
 
 
 @runtime_checkable
 class Describe(Interface):
-    """The network as a loss sees it: all patches in, the vectors of all patches out.
+    """The network for a loss: takes all patches and returns the vectors of all patches.
 
     On several devices each device describes a part of the patches, and every device gets all
     vectors, with gradients.
@@ -53,7 +53,7 @@ class Describe(Interface):
         ...
 
     def maps(self, patches: Float[torch.Tensor, "n 1 side side"]) -> tuple[torch.Tensor, ...]:
-        """The network's intermediate maps (see its `maps`), its vectors last; else as a call."""
+        """The network's intermediate maps (see its `maps`), the vectors last; else like a call."""
         ...
 
     def still(self, patches: Float[torch.Tensor, "n 1 side side"]) -> torch.Tensor:
@@ -63,7 +63,7 @@ class Describe(Interface):
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """All that the loss of one step depends on.
+    """All values that the loss of one step depends on.
 
     A batch of pairs has the anchors first, then the positives in the same order.
     """
@@ -80,7 +80,7 @@ class Batch:
         return self.point.chunk(2)[0]
 
     def subset(self, at: Int[torch.Tensor, " some"]) -> "Batch":
-        """The batch of the patches at these places, in their order."""
+        """The batch of the patches at these places, in this order."""
         row = None if self.row is None else self.row[at]
         return replace(self, patches=self.patches[at], point=self.point[at], row=row)
 
@@ -88,8 +88,8 @@ class Batch:
         """Vectors of the anchors, and of the positives.
 
         Args:
-            separate: the network sees anchors and positives one after the other, so that batch
-                normalisation takes the statistics of each half; else it sees them together.
+            separate: if true, the network describes anchors and positives one after the other, so
+                that batch normalisation uses the statistics of each half; else both together.
         """
         if separate:
             anchor, positive = self.patches.chunk(2)
@@ -115,7 +115,7 @@ class Method(nn.Module):
     The table [method] of a recipe holds the arguments of `__init__`, checked by their annotations.
     """
 
-    codes = False  # True: for networks with codes = True, whose activations become bits
+    codes = False  # True: the method is for networks with codes = True, whose outputs become bits
 
     def study(self, patches: Callable[[int], Patches], groups: Groups) -> None:
         """Read the training set before the first batch is drawn; by default, do nothing.

@@ -1,4 +1,4 @@
-"""Batches of matching pairs, each of another point: rows a0 .. a(n-1), then p0 .. p(n-1)."""
+"""Draws batches of matching pairs of different points: anchors a0 .. a(n-1), then p0 .. p(n-1)."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -13,24 +13,25 @@ from zoo.training.method import Sampler, Selection
 
 Points = Int[np.ndarray, " n"]
 
-STEP, EPOCH = 0xBA7C, 0xE90C  # mixed into seeds: each use has its own random numbers
+STEP, EPOCH = 0xBA7C, 0xE90C  # mixed into seeds, so that each use has its own random numbers
 
 
 def random_pairs(
     groups: Groups, n: int, seed: int, *, images: int | None = None, share: float = 0.5
 ) -> Sampler:
-    """Each step, n different points, and a random pair of patches of each.
+    """The selection of a step: n different points, and a random pair of patches of each.
 
     Args:
         groups: the training set.
-        n: pairs.
-        seed: with the step, decides all.
-        images: this share of the anchors is from so many images, drawn anew each step, so that
-            many negatives are from the anchor's own image: an equal portion of each, or all that
-            it shows and the rest from further images. All have the same chance at each turn, a
-            large one as many turns as it has portions, so that points are drawn about as often as
-            images show them. None: from anywhere.
-        share: of the pairs, rounded.
+        n: number of pairs.
+        seed: decides all draws, together with the step.
+        images: number of images that the share of the anchors comes from, drawn anew in each step;
+            so many negatives are from the anchor's own image. Each drawn image gives an equal
+            portion of the anchors; if it shows too few points, it gives them all, and further
+            images give the rest. An image has as many chances to be drawn as it has portions, so
+            points are drawn about as often as images show them. None: all anchors are from random
+            images.
+        share: share of the anchors that come from these images; their number is rounded.
 
     Raises:
         InputError: if there are too few points or images, or points without a pair.
@@ -50,7 +51,7 @@ Drawn = tuple[Points, Points | None, np.random.Generator]
 def random_points(
     groups: Groups, n: int, seed: int, *, images: int | None = None, share: float = 0.5
 ) -> Callable[[int], Drawn]:
-    """Each step, n different points; the anchor of each, if images are given; and a generator.
+    """Draws for a step: n different points; their anchors, if `images` is given; and a generator.
 
     The generator is for further draws of the step. Arguments and errors: see `random_pairs`.
     """
@@ -66,19 +67,20 @@ def random_points(
 
 
 def pass_of_patches(groups: Groups, patches: int) -> int:
-    """Number of full batches of so many patches in a training set."""
+    """Number of full batches of this many patches in a training set."""
     return len(groups.order) // patches
 
 
 def every_point(groups: Groups, n: int, seed: int) -> Sampler:
-    """Each epoch, every point once in a new random order, with a random pair of its patches.
+    """The selection of a step, where each epoch takes every point once, in a new random order.
 
-    An epoch has only full batches: fewer than n points are left out of it.
+    Each point gives a random pair of its patches. An epoch has only full batches, so up to n - 1
+    points are left out of it.
 
     Args:
         groups: the training set.
-        n: pairs.
-        seed: with the step, decides all.
+        n: number of pairs.
+        seed: decides all draws, together with the step.
 
     Raises:
         InputError: if there are too few points, or points without a pair.
@@ -108,13 +110,13 @@ def must_have_pairs(groups: Groups, n: int) -> None:
     if alone.size:
         raise InputError(
             f"{alone.size} of {len(groups)} points have one patch, the first of them row"
-            f" {groups.rows(alone[0])[0]} of the training set: no matching pair can be drawn of"
-            " them; leave them out of it"
+            f" {groups.rows(alone[0])[0]} of the training set: they have no matching pair; leave"
+            " them out"
         )
     if n > len(groups):
         raise InputError(
-            f"{n} points are to meet in a step, but the training set has {len(groups)}: ask for"
-            " fewer (in most recipes --set method.pairs=...), or give more data"
+            f"a step needs {n} points, but the training set has {len(groups)}: ask for fewer (in"
+            " most recipes --set method.pairs=...), or give more data"
         )
 
 
@@ -125,9 +127,9 @@ def pairs_of(
 
     Args:
         groups: the training set.
-        point: of each pair.
-        rng: draws.
-        first: which of a point's patches is the anchor, from 0 on, where it is drawn already.
+        point: the point of each pair.
+        rng: generator of the draws.
+        first: number of the anchor among its point's patches, from 0; None draws it.
     """
     size = groups.size[point]
     first = rng.integers(size) if first is None else first
@@ -149,7 +151,7 @@ def other_points(
 def strangers(
     vectors: Float[torch.Tensor, "n dim"], random: torch.Generator
 ) -> Float[torch.Tensor, "n dim"]:
-    """For each pair of a batch, the vector of another, random pair: a negative without mining."""
+    """For each pair of a batch, the vector of another random pair: a negative without mining."""
     return vectors.roll(int(torch.randint(1, len(vectors), (), generator=random)), dims=0)
 
 
@@ -161,8 +163,8 @@ def _from_few_images(
     parts = np.split(np.argsort(number, kind="stable"), np.cumsum(np.bincount(number))[:-1])
     if images > len(parts):
         raise InputError(
-            f"anchors are to come from {images} images, but the training set is from {len(parts)}:"
-            " ask for fewer (--set method.images=...), or leave that out"
+            f"anchors should come from {images} images, but the training set has {len(parts)}: ask"
+            " for fewer (--set method.images=...), or leave this option out"
         )
     most = max(1, -(-near // images))
     portions = [-(-len(np.unique(point_at[part])) // most) for part in parts]

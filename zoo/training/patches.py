@@ -1,4 +1,4 @@
-"""The patches of a training set at the size that a network takes: on disk, mapped into memory."""
+"""Stores the patches of a training set on disk, at a network's size, for memory maps."""
 
 from collections.abc import Callable
 from io import RawIOBase
@@ -20,9 +20,10 @@ Stored = UInt8[np.ndarray, "n side side"]
 def stored(
     dataset: Dataset, side: int, progress: Callable[[int], None] = lambda done: None
 ) -> Stored:
-    """All patches of a data set, resized once; row i is patch i.
+    """All patches of a data set, resized; row i is patch i.
 
-    The cache finds the file by the contents of the blocks; other processes wait for it.
+    The file is kept in the cache, by the contents of the blocks. It is made once; other processes
+    wait for it.
     """
 
     def write(stream: RawIOBase) -> None:

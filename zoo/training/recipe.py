@@ -41,7 +41,7 @@ class Later:
     """Marks an option that was added to a method or network later.
 
     Recipes of older trainings lack it. `before` is the value that describes those trainings. The
-    default, which is for new trainings, may differ.
+    default is for new trainings, and may differ.
     """
 
     before: Any
@@ -105,24 +105,25 @@ class Schedule(RecipeTable):
 class Augmentation(RecipeTable):
     """Random changes of the patches in every step.
 
-    `dihedral` is one symmetry of the square for all patches of a point. True draws each of the 8
-    equally often; "hardnet" and "tfeat" draw as the code of that name does (see augment.py).
+    `dihedral` draws a symmetry of the square for each point, and moves all its patches by it. True
+    draws each of the 8 symmetries equally often; "hardnet" and "tfeat" draw like the code of that
+    name (see augment.py).
     """
 
     dihedral: Dihedral = False
 
 
 class Checkpoints(RecipeTable):
-    """Which intermediate weights are kept, with their cards, in epochs/NUMBER of the training.
+    """The epochs whose weights and cards are kept, in epochs/NUMBER of the training's folder.
 
-    They do not change the training, and can be set when it is resumed.
+    This setting does not change the training, and it can be changed when a training is resumed.
     """
 
     every: Annotated[int, Gt(0)] | None = None  # epochs; None keeps only the last weights
 
 
 class Pairs(RecipeTable):
-    """An epoch with a number of pairs, whatever the batch size; the last step may exceed it."""
+    """An epoch of a number of pairs, for every batch size; its last step may exceed the number."""
 
     pairs: Annotated[int, Gt(0)]
 
@@ -146,7 +147,7 @@ class Part(BaseModel):
 
 
 def _an_epoch(given: Any) -> Any:
-    """Check all three forms together: pydantic would report an error for each."""
+    """Check all three forms together; otherwise pydantic would report an error for each form."""
     number = given["pairs"] if isinstance(given, dict) and set(given) == {"pairs"} else given
     known = given == "pass" or isinstance(given, Pairs) or (type(number) is int and number > 0)
     if not known:
@@ -161,8 +162,8 @@ class Recipe(RecipeTable):
     the training set once (`Method.steps_of_a_pass`), or { pairs = N }. `loop.prepare` replaces the
     last two by the number of steps, which depends on the data and on the batch.
 
-    `held_out` is the share of the images whose points are not trained on but show how training
-    goes. With 0 everything is trained on, and no such error is shown.
+    `held_out` is the share of the images whose points are not used for training; their error shows
+    its progress. With 0, all points are used for training, and no held-out error is shown.
     """
 
     name: str
@@ -187,10 +188,11 @@ class Recipe(RecipeTable):
         """Steps of an epoch.
 
         Raises:
-            InputError: if it depends on the data; `loop.prepare` returns a recipe that has it.
+            InputError: if the number depends on the data; `loop.prepare` returns a recipe with the
+            number.
         """
         if not isinstance(self.steps_per_epoch, int):
-            raise InputError(f"{self.name}: the data decide how many steps an epoch has")
+            raise InputError(f"{self.name}: the number of steps of an epoch depends on the data")
         return self.steps_per_epoch
 
     @property
@@ -203,13 +205,13 @@ class Recipe(RecipeTable):
         return self.schedule.factor_at(step, epochs=self.epochs, steps_per_epoch=self.epoch)
 
     def keeps_weights(self, step: int) -> bool:
-        """Whether the weights after so many steps are kept beside the last ones."""
+        """Whether the weights after this number of steps are kept, in addition to the last ones."""
         every = self.checkpoints.every
         return every is not None and step > 0 and step % (every * self.epoch) == 0
 
 
 def names() -> list[str]:
-    """Recipes that come with the zoo."""
+    """Names of the recipes that come with the zoo."""
     return [file.stem for file in folders.entries(RECIPES) if file.suffix == ".toml"]
 
 
@@ -219,7 +221,7 @@ def listing() -> dict[str, str]:
 
 
 def read(spec: str, changes: Sequence[str] = (), data: Sequence[str] = ()) -> Recipe:
-    """The recipe of a name or of a TOML file, after changes KEY=VALUE and with other data.
+    """The recipe with a name or in a TOML file, after changes KEY=VALUE and with other data.
 
     A dot in KEY leads into a table: optimiser.lr=0.1. `harness.settings` says how VALUE is read.
 
@@ -252,11 +254,11 @@ def checked(table: Mapping[str, Any], origin: object) -> Recipe:
     default changes.
 
     Args:
-        table: from TOML or JSON.
-        origin: of the table, for messages.
+        table: a table from TOML or JSON.
+        origin: origin of the table, for messages.
 
     Raises:
-        InputError: names the origin and the key.
+        InputError: if the table is not a valid recipe; names the origin and the key.
     """
     try:
         recipe = Recipe.model_validate(dict(table))
@@ -273,10 +275,10 @@ def checked(table: Mapping[str, Any], origin: object) -> Recipe:
 
 
 def kept(table: Mapping[str, Any], origin: object) -> Recipe:
-    """The recipe of a training, from its recipe.json or its card, with the meaning it had then.
+    """The recipe of a training, from its recipe.json or its card, with its old meaning.
 
-    An option that was added later gets the value that describes the older trainings. A card names
-    no data.
+    An option that was added later gets the value that describes the older trainings. A card does
+    not name the data.
 
     Raises:
         InputError: as `checked`.
@@ -344,7 +346,7 @@ def find(kind: Kind, name: str) -> Any:
     """The class of a method or network: an installed name, or package.module:Class.
 
     Raises:
-        UnknownNameError: if there is none, or it is no class of that kind; says the nearest name.
+        UnknownNameError: if there is no such class, or it has another kind; gives the nearest name.
         ImportError, ValueError: if its module cannot be imported.
     """
     if ":" in name:
@@ -359,7 +361,7 @@ def find(kind: Kind, name: str) -> Any:
 
 
 def _bases() -> dict[Kind, type]:
-    from zoo.backbones import Network  # here: torch is slow to import, and listings do without it
+    from zoo.backbones import Network  # imported late: torch is slow, and listings do not need it
     from zoo.training.method import Method
 
     return {"method": Method, "network": Network}
@@ -390,7 +392,7 @@ def _later(maker: Any) -> Iterator[tuple[str, Later]]:
 
 
 def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Settings of nested tables by their keys: "optimiser.lr"."""
+    """Yields the settings of nested tables with their keys, for example "optimiser.lr"."""
     for key, value in table.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{above}{key}.")

@@ -1,4 +1,4 @@
-"""State of a training, to resume from: written atomically, read back bit for bit."""
+"""State of a training, from which it resumes; it is written atomically and read bit for bit."""
 
 import hashlib
 import io
@@ -15,7 +15,9 @@ from harness.files import atomic
 from zoo.training.recipe import Recipe, identity
 
 FILE, LOG = "checkpoint.pt", "log.jsonl"
-MARK = b"harness checkpoint 1\n"  # begins the file, before the sha256 of what follows
+MARK = (
+    b"harness checkpoint 1\n"  # beginning of the file; then come the state's sha256 and the state
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +30,7 @@ class Trained:
 
 
 def save(out: Path, of: Trained, *, step: int, seconds: float, origin: str) -> None:
-    """Keep the state before a step."""
+    """Write the state before a step."""
     state = {
         "network": of.network.state_dict(),
         "method": of.method.state_dict(),
@@ -39,7 +41,7 @@ def save(out: Path, of: Trained, *, step: int, seconds: float, origin: str) -> N
     }
     contents = io.BytesIO()
     torch.save(state, contents)
-    if (out / LOG).is_file():  # first: a state must not know of steps that the log has lost
+    if (out / LOG).is_file():  # the log goes first, so that it has all steps of a kept state
         atomic.sync_to_disk(out / LOG)
     with atomic.writing(out / FILE) as stream:
         stream.write(MARK + hashlib.sha256(contents.getbuffer()).digest())
@@ -60,8 +62,8 @@ def load(out: Path, into: Trained, *, origin: str) -> tuple[int, float]:
     """Restore a kept state; returns the next step and the seconds of training so far.
 
     Raises:
-        FileMissingError: if there is none.
-        InputError: if it is another recipe's, or of other data, or damaged.
+        FileMissingError: if there is no state.
+        InputError: if the state is damaged, or of another recipe or other data.
     """
     must_be_in(out)
     file = out / FILE
@@ -69,15 +71,16 @@ def load(out: Path, into: Trained, *, origin: str) -> tuple[int, float]:
     mark, digest, contents = _parts(file.read_bytes())
     if mark != MARK or hashlib.sha256(contents).digest() != digest:
         raise InputError(
-            f"{file} is damaged or of another version of the harness, its sha256 is not the one"
-            f" that it begins with: remove {out} and train again, or put back a copy of {file.name}"
+            f"{file} is damaged or of another version of the harness: its contents do not have the"
+            f" sha256 at its beginning; remove {out} and train again, or put back a copy of"
+            f" {file.name}"
         )
     state: dict[str, Any] = torch.load(io.BytesIO(contents), map_location=device, weights_only=True)
     if state["origin"] != origin:
         raise InputError(
-            f"{file} was written for another recipe, other data, another precision or another"
-            f" number of processes than those given: give the same again (see"
-            f" {out / 'recipe.json'}), or another --out"
+            f"{file} was written with another recipe, other data, another precision or another"
+            f" number of processes: give the same ones again (see {out / 'recipe.json'}), or choose"
+            " another --out"
         )
     into.network.load_state_dict(state["network"], strict=True)
     into.method.load_state_dict(state["method"], strict=True)

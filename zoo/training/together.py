@@ -1,4 +1,4 @@
-"""Several processes train one network: each describes a part of a batch, and gets all vectors."""
+"""Training in several processes: each describes a part of a batch, and gets all vectors."""
 
 from typing import Any
 
@@ -21,8 +21,8 @@ def any_of(flag: bool, device: torch.device) -> bool:
     """Whether the flag of any process is true; all processes must call it together.
 
     Args:
-        flag: of this process.
-        device: where this process computes.
+        flag: the flag of this process.
+        device: the device of this process.
     """
     if together() == 1:
         return flag
@@ -46,7 +46,7 @@ class _Summed(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
-        # Each process's rows take their own way from the total to the loss.
+        # In each process, the total reaches the loss through other rows: their gradients add up.
         total = gradient.clone()
         dist.all_reduce(total)
         return total
@@ -80,7 +80,7 @@ def gathered(rows: torch.Tensor, n: int) -> torch.Tensor:
 
 
 def add_gradients(network: nn.Module) -> None:
-    """Sum the gradients of all processes: those of the whole batch."""
+    """Sum the gradients of all processes, which gives those of the whole batch."""
     if together() > 1:
         for parameter in network.parameters():
             if parameter.grad is not None:

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Report:
+class SingleImagesReport:
     """The result of a build."""
 
     name: str  # of the data set
@@ -76,7 +76,7 @@ def assemble(
     smallest: float,
     parameters: Mapping[str, object],
     progress: Callable[[int, int], None] | None,
-) -> Report:
+) -> SingleImagesReport:
     """Build a data set in the folder `out` from the patches that `shoot` makes of each image.
 
     Finished work is kept beside `out` until the set is complete.
@@ -130,7 +130,7 @@ def assemble(
             lists = _lists(number, squares, asked.versions, asked.seed)
             same, other = np.concatenate([shot.correlation for shot in shots.values()]).T
             octaves = octave(_all(squares, "half") / asked.magnification, smallest)
-            report = Report(
+            report = SingleImagesReport(
                 name=f"phototour-{name}",
                 folder=out,
                 images=len(shots),
@@ -205,13 +205,13 @@ def _attempt(make: Callable[[Path, str], Shot], image: tuple[Path, str]) -> Shot
 
 def _lists(
     image: Int[np.ndarray, " points"], squares: Sequence[Frames], versions: int, seed: int
-) -> dict[str, pairs.Pairs]:
+) -> dict[str, pairs.RowPairs]:
     """Lists of pairs: any two versions of a point match, however different they look."""
     xyz = np.column_stack([_all(squares, "x"), _all(squares, "y"), APART * image])
     point = np.repeat(np.arange(len(image)), versions)
     zero = np.zeros(len(point))
     half = _all(squares, "half")[point]
-    drawn = pairs.Patches(point, image[point], xyz[point], half, zero, zero)
+    drawn = pairs.PatchFacts(point, image[point], xyz[point], half, zero, zero)
     two = np.column_stack(np.triu_indices(versions, 1))
     fit = (versions * np.arange(len(image))[:, None, None] + two).reshape(-1, 2)
     return pairs.lists(drawn, fit, seed)

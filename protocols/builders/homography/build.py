@@ -32,7 +32,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import UInt8
 
-from protocols.builders.homography.assemble import Report, assemble
+from protocols.builders.homography.assemble import SingleImagesReport, assemble
 from protocols.builders.homography.cut import cut
 from protocols.builders.homography.points import choose
 from protocols.builders.homography.shots import Asked, Made, interest_of, shot
@@ -55,7 +55,7 @@ def build(
     seed: int = 0,
     strengths: Strengths = DEFAULT,
     progress: Callable[[int, int], None] | None = None,
-) -> Report:
+) -> SingleImagesReport:
     """Build a data set in the folder `out` from the images in a folder and below it.
 
     `out` appears when the set is complete. Until then, finished work is kept beside it, so that a

@@ -20,7 +20,7 @@ from harness.errors import InputError
 from harness.files import atomic
 from harness.files.atomic import placing
 from protocols.hpatches import tasks
-from protocols.hpatches.writer import Regions, Tally, select, write_strips
+from protocols.hpatches.writer import Regions, RegionTally, select, write_strips
 from protocols.imaging import frames
 from protocols.imaging.detect import CONTRAST
 from protocols.imaging.fit import Fit, check
@@ -37,12 +37,12 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Report:
+class SequencesReport:
     """The result of a build. As text: a table of the tallies."""
 
     name: str  # of the data set
     folder: Path
-    sequences: tuple[Tally, ...]
+    sequences: tuple[RegionTally, ...]
     overlap: Mapping[str, float]  # by noise: median overlap of a region with its jittered copy
     fits: tuple[Fit, ...]  # of the homographies, by sequence
     passed_over: tuple[Path, ...] = ()  # folders without images
@@ -77,7 +77,7 @@ def build(
     seed: int = 0,
     max_keypoints: int = 2000,
     progress: Progress | None = None,
-) -> Report:
+) -> SequencesReport:
     """Build a data set in the folder `out` from the sequences in the folder `images`.
 
     The same images give the same patches. `out` appears when the set is complete.
@@ -116,7 +116,7 @@ def build(
             )
             for s in sequences
         ]
-        report = Report(
+        report = SequencesReport(
             f"hpatches-built-{name}",
             out,
             tuple(tally for _, tally in chosen),
@@ -153,7 +153,7 @@ def build(
                     "images": {f.name: sha for f, sha in zip(s.files, s.sha256, strict=True)},
                     "from_image_1": [h.tolist() for h in s.from_first[1:]],
                     "correlation": [
-                        agreement and round(agreement.matching, 4) for agreement in fit.found
+                        agreement and round(agreement.matching, 4) for agreement in fit.measured
                     ],
                     "regions": asdict(tally),
                 }

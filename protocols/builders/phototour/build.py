@@ -48,8 +48,8 @@ from protocols.builders.phototour import extension, fit, observations, pairs
 from protocols.builders.phototour.observations import MAGNIFICATION
 from protocols.builders.phototour.patches import extract
 from protocols.builders.phototour.reconstruct import DATABASE, reconstruct
-from protocols.builders.phototour.selection import Tally, choose
-from protocols.builders.phototour.sparse import Shot, read
+from protocols.builders.phototour.selection import ObservationTally, choose
+from protocols.builders.phototour.sparse import Photograph, read
 from protocols.colmap.model import files_of
 from protocols.imaging import photographs
 from protocols.imaging.agreement import correlation
@@ -68,7 +68,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Report:
+class SceneReport:
     """The result of a build."""
 
     name: str  # of the data set
@@ -78,7 +78,7 @@ class Report:
     registered: int  # images that COLMAP could place
     added: int  # observations that SIFT had not matched
     by_chance: float  # estimated share of chance hits among these, see `extension`
-    tally: Tally
+    tally: ObservationTally
     pairs: Mapping[str, int]  # number of pairs in each list
     fit: float  # share of all pairs of patches of one point that may be matches
     offset_px: float  # median distance of keypoints from the projections of their points
@@ -129,7 +129,7 @@ def build(
     shared_camera: bool | None = None,
     threads: int = 2,
     seed: int = 0,
-) -> Report:
+) -> SceneReport:
     """Build a scene in the folder `out` from a folder of photographs of one place.
 
     Images that can't be read are left out and reported. `out` appears when the scene is complete.
@@ -184,17 +184,17 @@ def build(
             base = _reconstruct(images, listed, work, shared, seed, threads)
         else:
             base = _given(Path(model), None if database is None else Path(database))
-        shots, seen = read(base.model, base.database)
-        names = [shot.name for shot in shots]
+        photos, seen = read(base.model, base.database)
+        names = [photo.name for photo in photos]
         photographs.check_names(names, images, listed, base.model)
         how = frames or ("projected" if seen.keypoint is None else "detected")
         extended, by_chance = seen, 0.0
         if extend and seen.keypoint is not None:
-            extended, by_chance = extension.extend(shots, seen)
-        chosen, squares, reference, tally = choose(shots, extended, how, max_patches, seed)
+            extended, by_chance = extension.extend(photos, seen)
+        chosen, squares, reference, tally = choose(photos, extended, how, max_patches, seed)
         half, angle = observations.on_plane(chosen, squares)
         offset = np.hypot(squares.x - chosen.projected[:, 0], squares.y - chosen.projected[:, 1])
-        drawn = pairs.Patches(chosen.point, reference, chosen.xyz, half, angle, offset)
+        drawn = pairs.PatchFacts(chosen.point, reference, chosen.xyz, half, angle, offset)
         fitting = pairs.matching(drawn)
         lists = pairs.lists(drawn, fitting, seed)
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -203,7 +203,7 @@ def build(
             hashes = [
                 _cut(
                     folders.at(images, photograph),
-                    shots[k],
+                    photos[k],
                     np.flatnonzero(chosen.image == k),
                     squares,
                     pixels,
@@ -217,12 +217,12 @@ def build(
                 squares,
                 pixels,
             )
-            report = Report(
+            report = SceneReport(
                 name=f"phototour-{name}",
                 folder=out,
                 images=len(listed),
                 left_out=left_out,
-                registered=len(shots),
+                registered=len(photos),
                 added=len(extended) - len(seen),
                 by_chance=round(by_chance, 4),
                 tally=tally,
@@ -297,7 +297,7 @@ def _given(model: Path, database: Path | None) -> Base:
 
 def _cut(
     file: Path,
-    shot: Shot,
+    photo: Photograph,
     rows: Int[np.ndarray, " m"],
     squares: Frames,
     pixels: UInt8[np.ndarray, "n 64 64"],
@@ -305,10 +305,10 @@ def _cut(
     """The sha256 of an image's file, after its patches are written to their rows."""
     grey = read_grey(file)
     height, width = grey.shape
-    if (width, height) != (shot.width, shot.height):
+    if (width, height) != (photo.width, photo.height):
         raise InputError(
-            f"{file} is {width} x {height} pixels, in the model it is {shot.width} x"
-            f" {shot.height}: give the images that the model was made from"
+            f"{file} is {width} x {height} pixels, in the model it is {photo.width} x"
+            f" {photo.height}: give the images that the model was made from"
         )
     for part, patches in extract(grey, squares.take(rows)):
         pixels[rows[part]] = patches
@@ -334,7 +334,7 @@ def _pairs_of_a_point(point: Int[np.ndarray, " n"]) -> int:
 
 
 def _correlations(
-    pixels: UInt8[np.ndarray, "n 64 64"], point: Int[np.ndarray, " n"], rows: pairs.Pairs
+    pixels: UInt8[np.ndarray, "n 64 64"], point: Int[np.ndarray, " n"], rows: pairs.RowPairs
 ) -> dict[str, float]:
     match = point[rows[:, 0]] == point[rows[:, 1]]
     means = {}

@@ -21,11 +21,11 @@ MATCHES, NON_MATCHES, MIXED = range(1, 4)  # streams of random numbers; `selecti
 
 TRIES = 40  # rounds of draws; after them, no more pairs are expected
 
-Pairs = Int[np.ndarray, "_ 2"]
+RowPairs = Int[np.ndarray, "_ 2"]
 
 
 @dataclass(frozen=True, eq=False)
-class Patches:
+class PatchFacts:
     """The facts that decide about pairs. One row a patch; the rows of a point are adjacent."""
 
     point: Int[np.ndarray, " n"]
@@ -36,7 +36,7 @@ class Patches:
     offset: Float64[np.ndarray, " n"]  # distance from the point, pixels
 
 
-def lists(drawn: Patches, fit: Pairs, seed: int) -> dict[str, Pairs]:
+def lists(drawn: PatchFacts, fit: RowPairs, seed: int) -> dict[str, RowPairs]:
     """Lists of pairs by file name: of the official lengths, or one shorter list of all pairs."""
     by_file = {}
     for lines in LISTS:
@@ -56,7 +56,7 @@ def lists(drawn: Patches, fit: Pairs, seed: int) -> dict[str, Pairs]:
     return by_file
 
 
-def matching(patches: Patches) -> Pairs:
+def matching(patches: PatchFacts) -> RowPairs:
     """All pairs of patches of one point that agree in place, scale and direction."""
     near = np.flatnonzero(patches.offset <= OFFSET)
     octave = np.log2(patches.half)
@@ -79,8 +79,8 @@ def matching(patches: Patches) -> Pairs:
 
 
 def draw_matches(
-    candidates: Pairs, point: Int[np.ndarray, " n"], most: int, seed: tuple[int, ...]
-) -> Pairs:
+    candidates: RowPairs, point: Int[np.ndarray, " n"], most: int, seed: tuple[int, ...]
+) -> RowPairs:
     """A choice of candidates: one pair of each point first, then a second pair, and so on.
 
     In a uniform draw among all pairs, points that many images see would dominate.
@@ -94,7 +94,7 @@ def draw_matches(
     return candidates[np.lexsort((number, rank))[:most]]
 
 
-def draw_non_matches(patches: Patches, most: int, seed: tuple[int, ...]) -> Pairs:
+def draw_non_matches(patches: PatchFacts, most: int, seed: tuple[int, ...]) -> RowPairs:
     """Pairs of patches of two points that don't overlap; uniform among points.
 
     Both points have the same reference image; other pairs follow only if there are too few.
@@ -120,7 +120,7 @@ def draw_non_matches(patches: Patches, most: int, seed: tuple[int, ...]) -> Pair
     return non_matches[:most]
 
 
-def shuffled(matches: Pairs, others: Pairs, seed: tuple[int, ...]) -> Pairs:
+def shuffled(matches: RowPairs, others: RowPairs, seed: tuple[int, ...]) -> RowPairs:
     """Matches and non-matches in random order, the two patches of a pair in random order."""
     pairs = np.concatenate([matches, others])
     order, swap = uniform(seed, 2, len(pairs))
@@ -128,14 +128,14 @@ def shuffled(matches: Pairs, others: Pairs, seed: tuple[int, ...]) -> Pairs:
     return pairs[np.argsort(order, kind="stable")]
 
 
-def _points(patches: Patches) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _points(patches: PatchFacts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The first row, the number of rows and the reference image of each point."""
     first = np.flatnonzero(np.diff(patches.point, prepend=patches.point[0] - 1))
     return first, np.diff(first, append=len(patches.point)), patches.reference[first]
 
 
 def _overlapping(
-    patches: Patches, a: Int[np.ndarray, " m"], b: Int[np.ndarray, " m"]
+    patches: PatchFacts, a: Int[np.ndarray, " m"], b: Int[np.ndarray, " m"]
 ) -> Bool[np.ndarray, " m"]:
     """Whether two squares, side by side at the points' distance, overlap more than `OVERLAP`."""
     small = np.minimum(patches.half[a], patches.half[b])
@@ -145,7 +145,7 @@ def _overlapping(
     return both > OVERLAP * (4 * small**2 + 4 * large**2 - both)
 
 
-def _without_repeats(pairs: Pairs) -> Pairs:
+def _without_repeats(pairs: RowPairs) -> RowPairs:
     """The pairs without repeats; the order of a pair's two patches does not count."""
     _, first = np.unique(np.sort(pairs, axis=1), axis=0, return_index=True)
     return pairs[np.sort(first)]

@@ -9,12 +9,12 @@ from jaxtyping import Int
 from harness.errors import InputError
 from protocols.builders.phototour import observations
 from protocols.builders.phototour.observations import Observations
-from protocols.builders.phototour.sparse import Shot
+from protocols.builders.phototour.sparse import Photograph
 from protocols.imaging.frames import Frames, image_from_patch, inside, uniform
 
 
 @dataclass(frozen=True)
-class Tally:
+class ObservationTally:
     """Counts of observations, by what happened to them; those left out and `patches` add up."""
 
     observations: int  # of points that two images or more see, each image in one place
@@ -30,8 +30,8 @@ STREAM = 0  # the stream of random numbers of a seed that is used here
 
 
 def choose(
-    shots: Sequence[Shot], seen: Observations, how: str, max_patches: int | None, seed: int
-) -> tuple[Observations, Frames, Int[np.ndarray, " n"], Tally]:
+    photos: Sequence[Photograph], seen: Observations, how: str, max_patches: int | None, seed: int
+) -> tuple[Observations, Frames, Int[np.ndarray, " n"], ObservationTally]:
     """The observations that become patches, their squares, their reference images, and counts.
 
     A point's reference image shows it largest. The chosen points get new numbers, from 0.
@@ -43,9 +43,9 @@ def choose(
         squares = observations.frames_detected(seen)
     maps = image_from_patch(squares)
     within = np.zeros(len(seen), bool)
-    for k, shot in enumerate(shots):
+    for k, photo in enumerate(photos):
         here = np.flatnonzero(seen.image == k)
-        within[here] = inside(maps[here], shot.height, shot.width)
+        within[here] = inside(maps[here], photo.height, photo.width)
     front = np.linalg.det(seen.image_from_plane) > 0
     kept = front & within
     group = np.unique(seen.point, return_inverse=True)[1]
@@ -69,7 +69,7 @@ def choose(
             )
         rows = rows[np.isin(point, under)]
         point = np.unique(seen.point[rows], return_inverse=True)[1]
-    tally = Tally(
+    tally = ObservationTally(
         observations=len(seen),
         behind=int(np.count_nonzero(~front)),
         outside=int(np.count_nonzero(front & ~within)),

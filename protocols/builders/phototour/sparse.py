@@ -20,7 +20,7 @@ REMEDY = "give the database that the model was made from (--set database=FILE)"
 
 
 @dataclass(frozen=True, eq=False)
-class Shot:
+class Photograph:
     """One photograph of the model. Pixel (0, 0) is the centre of the upper left pixel."""
 
     name: str  # of the file, below the folder of images
@@ -50,7 +50,7 @@ class Shot:
         return project(xyz) - HALF_PIXEL, np.stack(columns, 2)
 
 
-def read(model: Path, database: Path | None) -> tuple[tuple[Shot, ...], Observations]:
+def read(model: Path, database: Path | None) -> tuple[tuple[Photograph, ...], Observations]:
     """The photographs, and the observations of every point that two or more photographs see.
 
     Args:
@@ -80,17 +80,17 @@ def read(model: Path, database: Path | None) -> tuple[tuple[Shot, ...], Observat
     numbers = ascending[np.searchsorted(np.array(ids)[ascending], table[:, 1])]
     table = np.stack([table[:, 0], numbers, table[:, 2]], axis=1)
     point, image, index = table[np.lexsort((table[:, 1], table[:, 0]))].T
-    shots = []
+    photos = []
     for k, i in enumerate(ids):
         columns = None if keypoints is None else keypoints[sparse.images[i].name]
-        shots.append(_shot(sparse, i, columns, index[image == k], f"{database} and {model}"))
+        photos.append(_photo(sparse, i, columns, index[image == k], f"{database} and {model}"))
     xyz = sparse.xyz[np.searchsorted(sparse.point, point)]
-    axes = _facing(xyz - np.array([shot.centre for shot in shots])[image], point)
-    return tuple(shots), observe(shots, point, image, index, xyz, axes)
+    axes = _facing(xyz - np.array([photo.centre for photo in photos])[image], point)
+    return tuple(photos), observe(photos, point, image, index, xyz, axes)
 
 
 def observe(
-    shots: Sequence[Shot],
+    photos: Sequence[Photograph],
     point: Int[np.ndarray, " n"],
     image: Int[np.ndarray, " n"],
     index: Int[np.ndarray, " n"],
@@ -101,12 +101,12 @@ def observe(
     detected, projected = np.empty((2, len(point), 2))
     image_from_plane = np.empty((len(point), 2, 2))
     keypoint = np.empty((len(point), 2, 2))
-    for k, shot in enumerate(shots):
+    for k, photo in enumerate(photos):
         here = np.flatnonzero(image == k)
-        detected[here] = shot.detected[index[here]]
-        projected[here], image_from_plane[here] = shot.look(xyz[here], axes[here])
-        if shot.keypoint is not None:
-            keypoint[here] = shot.keypoint[index[here]]
+        detected[here] = photo.detected[index[here]]
+        projected[here], image_from_plane[here] = photo.look(xyz[here], axes[here])
+        if photo.keypoint is not None:
+            keypoint[here] = photo.keypoint[index[here]]
     return Observations(
         point=point,
         image=image,
@@ -115,18 +115,18 @@ def observe(
         axes=axes,
         detected=detected,
         projected=projected,
-        keypoint=None if any(shot.keypoint is None for shot in shots) else keypoint,
+        keypoint=None if any(photo.keypoint is None for photo in photos) else keypoint,
         image_from_plane=image_from_plane,
     )
 
 
-def _shot(
+def _photo(
     sparse: Model,
     image_id: int,
     keypoints: np.ndarray | None,
     used: Int[np.ndarray, " n"],
     between: str,
-) -> Shot:
+) -> Photograph:
     image = sparse.images[image_id]
     camera = sparse.cameras[image.camera]
     detected = image.xy
@@ -137,7 +137,7 @@ def _shot(
         if far > 0.01:
             raise InputError(f"{between} have different keypoints of {image.name}: {REMEDY}")
         detected = keypoints[:, :2].astype(np.float64)
-    return Shot(
+    return Photograph(
         name=image.name,
         width=camera.width,
         height=camera.height,

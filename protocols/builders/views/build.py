@@ -1,11 +1,11 @@
 """Builds training data in the official PhotoTour format from regions detected in views of images.
 
 A view shows the image as a plane, photographed from another place, in other light, out of focus, as
-a JPEG (`Cameras`). Harris-Affine finds regions in the image and in each view. Two regions show the
-same point, as in `protocols.oxford`, if they overlap by more than a half when mapped to the image,
-and their directions agree to 30 degrees. So the patches of a point differ in place, size, shape and
-direction as a detector makes them differ. Two points of an image overlap by less than a half, but
-one may lie inside the other: such negatives also occur in the tests.
+a JPEG (`ViewStrengths`). Harris-Affine finds regions in the image and in each view. Two regions
+show the same point, as in `protocols.oxford`, if they overlap by more than a half when mapped to
+the image, and their directions agree to 30 degrees. So the patches of a point differ in place,
+size, shape and direction as a detector makes them differ. Two points of an image overlap by less
+than a half, but one may lie inside the other: such negatives also occur in the tests.
 
 Half a side of a patch is `magnification` radii; a patch shows nothing beyond the border of the
 image. `interest.txt` has the number of a patch's image, so that samplers find others of the same
@@ -21,9 +21,9 @@ from functools import partial
 from pathlib import Path
 
 from harness.errors import InputError
-from protocols.builders.homography.assemble import Report, assemble
+from protocols.builders.homography.assemble import SingleImagesReport, assemble
 from protocols.builders.homography.shots import Asked, shot
-from protocols.builders.views.camera import DEFAULT, Cameras
+from protocols.builders.views.camera import DEFAULT, ViewStrengths
 from protocols.builders.views.points import detected
 from protocols.imaging.harris_affine import FINEST
 from protocols.oxford.truth import MAGNIFICATION
@@ -42,9 +42,9 @@ def build(
     magnification: float = MAGNIFICATION,
     name: str | None = None,
     seed: int = 0,
-    cameras: Cameras = DEFAULT,
+    cameras: ViewStrengths = DEFAULT,
     progress: Callable[[int, int], None] | None = None,
-) -> Report:
+) -> SingleImagesReport:
     """Build a data set in the folder `out` from the images in a folder and below it.
 
     `out` appears when the set is complete. Until then, finished work is kept beside it, so that a

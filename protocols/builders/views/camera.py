@@ -23,7 +23,7 @@ DRAWN = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cameras:
+class ViewStrengths:
     """How much views differ from the image; 0 turns a difference off. All draws are independent.
 
     "Uniform" and "normal" name the distribution of the draws.
@@ -58,11 +58,11 @@ MOST = {
 }
 """The largest value of each strength, unless it is 1."""
 
-DEFAULT = Cameras()
+DEFAULT = ViewStrengths()
 
 
 def view(
-    grey: UInt8[np.ndarray, "height width"], cameras: Cameras, seed: tuple[int, ...]
+    grey: UInt8[np.ndarray, "height width"], cameras: ViewStrengths, seed: tuple[int, ...]
 ) -> tuple[UInt8[np.ndarray, "rows columns"], Homography]:
     """One view, and the map from the image's pixels to the view's. The view shows all of the image.
 
@@ -89,7 +89,7 @@ def view(
 
 
 def _pose(
-    shape: tuple[int, ...], cameras: Cameras, drawn: dict[str, float]
+    shape: tuple[int, ...], cameras: ViewStrengths, drawn: dict[str, float]
 ) -> tuple[Homography, tuple[int, int]]:
     """The map from the image to the view, and the view's height and width, to show all of it."""
     height, width = shape
@@ -124,7 +124,7 @@ def _step(back: Homography, x: float, y: float) -> float:
 
 def _taken(
     seen: Float32[np.ndarray, "rows columns"],
-    cameras: Cameras,
+    cameras: ViewStrengths,
     drawn: dict[str, float],
     seed: tuple[int, ...],
 ) -> UInt8[np.ndarray, "rows columns"]:

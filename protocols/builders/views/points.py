@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float64, Int, UInt8
 
 from protocols.builders.homography.shots import Asked, Made, interest_of
 from protocols.builders.homography.warps import squares, turn_of
-from protocols.builders.views.camera import Cameras, view
+from protocols.builders.views.camera import ViewStrengths, view
 from protocols.imaging.affine import AffineFrames, affine_patches, image_from_patch
 from protocols.imaging.frames import compose, inside, uniform
 from protocols.imaging.harris_affine import harris_affine
@@ -37,7 +37,7 @@ def detected(
     *,
     asked: Asked,
     views: int,
-    cameras: Cameras,
+    cameras: ViewStrengths,
 ) -> Made:
     """Points of one image that enough views show; the image itself counts as a view.
 

@@ -155,13 +155,13 @@ def test_leaderboards_are_made_from_records(run, small, tmp_path):
         ),
         (
             ["--model", "pixels", "--protocol", "hpatches", "--set", "ties=luck"],
-            "ties is 'luck'; wanted is 'mean' or 'official'",
+            "ties is 'luck'; it should be 'mean' or 'official'",
         ),
         (["--model", "pixels", "--protocol", "hpatches", "--set", "whitening"], "is not KEY=VALUE"),
         (["--model", "pixels", "--protocol", "hpatches", "--split", "b"], "no split named 'b'"),
         (
             ["--model", "pixels", "--protocol", "hpatches", "--set", "whitening=1"],
-            "protocol hpatches/matching: whitening is '1'; wanted is",
+            "protocol hpatches/matching: whitening is '1'; it should be",
         ),
         (["--model", "pixels", "--protocol", "hpatches", "--set", "split=a"], "use --split"),
         (["--model", "pixels", "--protocol", "hpatches", "--set", "device=cpu"], "use --device"),
@@ -261,7 +261,7 @@ def test_after_a_signal_what_was_described_is_not_described_again(small, tmp_pat
         first.send_signal(sign)
         _, said = first.communicate()
     assert first.returncode == status
-    assert b"harness: stopped; run it again: it goes on from what is kept" in said
+    assert b"harness: stopped; run the command again to continue" in said
     assert b"Traceback" not in said
     assert not [*tmp_path.rglob("*.unfinished"), *tmp_path.rglob("*.lock")]
 
@@ -356,7 +356,7 @@ def test_a_record_in_the_way_is_told_of_before_any_work(run, small, tmp_path, mo
     monkeypatch.setattr("harness.api.evaluated", pytest.fail)
     status, _, err = evaluate(run, small, tmp_path, **given)
     assert status == 2
-    assert "is a record of other contents of the data" in err
+    assert "is a record of other data" in err
 
 
 def test_vectors_are_not_written_among_other_files(run, small, tmp_path):
@@ -407,7 +407,7 @@ def test_vectors_are_written_of_one_model_at_a_time(run, small, tmp_path, model)
 def test_a_list_with_blanks_is_told_how_to_be_written(run, arguments, written):
     status, out, err = run(*arguments)
     assert (status, out) == (2, "")
-    assert f"write a list without blanks, as in {written}\n" in err
+    assert f"write a list without spaces, as in {written}\n" in err
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ def test_a_recipe_that_changed_since_names_what_changed(recipe, scenes, tmp_path
             resume=True,
         )
     told = str(error.value)
-    assert "recipe.json is of a training by another recipe" in told
+    assert "recipe.json is of a training with another recipe" in told
     assert "method.pairs was 16, now 8; optimiser.lr was 0.1, now 0.2" in told
     assert "--set KEY=VALUE" in told
     for other in ("[1]", "[" * 100_000):
@@ -296,7 +296,7 @@ def test_damaged_lines_of_the_log_are_steps_that_it_lacks(damaged, tmp_path, cap
     (tmp_path / state.LOG).write_text("\n".join(lines))
     assert [seen.step for seen in log.read_log(tmp_path)] == [0, 2]
     log.open_log(tmp_path, upto=2)
-    assert "lacks 1 steps" in caplog.text
+    assert "lacks 1 earlier steps" in caplog.text
     assert len((tmp_path / state.LOG).read_text().splitlines()) == 2
 
 

@@ -548,7 +548,7 @@ def test_the_command_tells_size_distance_and_speed(plugin, tmp_path, run):
     _, out, _ = run("export", "--model", plugin, "--out", tmp_path / "a.onnx")
     size, apart, speed = out.splitlines()
     assert size.endswith("MiB  fp32")
-    assert apart.startswith("apart from torch by at most")
+    assert apart.startswith("differs from torch by at most")
     assert "patches a second by torch" in speed and speed.endswith("by CPUExecutionProvider")
     assert onnx_file.open_model(tmp_path / "a.onnx", device="cpu").name == "onnx:mine:net"
 
@@ -571,7 +571,7 @@ def test_the_change_of_the_score_of_a_protocol_is_told(precision, tiny, tmp_path
             "--protocol", "toy",
         )  # fmt: skip
     *_, values, score = out.splitlines()
-    assert values.startswith("on 60 patches of toy-data: apart by")
+    assert values.startswith("on 60 patches of toy-data: they differ by")
     name, headline, before, _, after, change = score.split()
     assert (name, headline) == ("toy/verification", "verification/ap")
     assert float(change.strip("()")) == pytest.approx(float(after) - float(before), abs=1.1e-5)
@@ -592,7 +592,7 @@ def test_calibration_patches_come_from_all_over_a_data_set():
     [
         (["--model", "tfeat"], "one model is exported at a time, not tfeat.liberty, tfeat"),
         (["--model", "rootsift"], "rootsift can't be exported: it has no network"),
-        (["--model", "pixels", "--precision", "int8"], "int8 takes its scales from patches: give"),
+        (["--model", "pixels", "--precision", "int8"], "int8 gets its scales from patches: give"),
         (["--model", "pixels", "--data", "x"], "data are given, but no --protocol"),
     ],
 )

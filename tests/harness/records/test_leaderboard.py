@@ -67,7 +67,7 @@ def test_what_can_not_be_known_of_the_data_is_said_below_the_table():
 def test_a_row_of_unknown_training_is_marked():
     one = board(*measured("secret", trained_on=None))
     assert "| secret ? |" in leaderboard.to_markdown(one)
-    assert "? nobody says" in leaderboard.to_markdown(one)
+    assert "? its training data are unknown" in leaderboard.to_markdown(one)
     assert cells(one)[0]["trained_on_tested_data"] == "unknown"
 
 
@@ -176,7 +176,7 @@ def test_data_and_version_of_other_options_need_not_agree():
 
 
 def test_a_model_is_one_whatever_the_options():
-    with pytest.raises(ValueError, match=r"\(ties=official\) and a by toy.*model weights"):
+    with pytest.raises(ValueError, match=r"\(ties=official\) and a on toy.*model weights"):
         leaderboard.boards(
             [*measured("a"), *measured("a", weights="0" * 64, options={"ties": "official"})]
         )
@@ -240,7 +240,7 @@ def test_a_score_of_one_word_has_its_place_below_the_headline():
     assert "\nPercent" in text  # though its cases are counted; and nothing is in brackets
     update = {"protocol": protocol, "scores": scores, "intervals": {"map": (0.4, 0.6)}}
     bounded = record.model_copy(update=update)
-    assert "Percent; in brackets the 95 % interval over scenes" in leaderboard.to_markdown(
+    assert "Percent; in brackets the 95 % interval over similar scenes" in leaderboard.to_markdown(
         board(bounded)
     )
 
@@ -251,7 +251,7 @@ def test_a_headline_over_scenes_without_an_interval_says_why():
     text = leaderboard.to_markdown(
         board(record.model_copy(update={"scenes": scenes, "intervals": {}}))
     )
-    assert "Percent; without brackets: scenes too few" in text
+    assert "Percent; without brackets: too few scenes" in text
     ends = {record.protocol.headline: (0.4, 0.6)}
     text = leaderboard.to_markdown(
         board(record.model_copy(update={"scenes": scenes, "intervals": ends}))

@@ -101,7 +101,7 @@ def test_nan_is_never_written():
         (lambda r: r | {"intervals": {HEADLINE: [5, 1]}}, f"intervals.{HEADLINE}, lower end, is 5"),
         (
             lambda r: r | {"intervals": {HEADLINE: [0.9, 0.1]}},
-            "its ends are exchanged",
+            "its ends are swapped",
         ),
         (
             lambda r: r | {"intervals": {HEADLINE: [0, 0.001]}},
@@ -170,7 +170,7 @@ def test_a_record_of_other_contents_is_not_replaced(tmp_path):
     results.save(tmp_path, one_record())
     other = replace(toy_protocol(), dataset=toy_dataset(truth="other"))
     (record,) = evaluate(toy_descriptor(), [other])
-    with pytest.raises(ValueError, match=r"mean\.json is a record of other contents of the data"):
+    with pytest.raises(ValueError, match=r"mean\.json is a record of other data"):
         results.save(tmp_path, record)
 
 
@@ -179,7 +179,7 @@ def test_a_record_of_another_model_is_not_replaced(tmp_path):
         (record,) = evaluate(toy_descriptor(name), [toy_protocol()])
         if name == "a:b":
             results.save(tmp_path, record)
-    with pytest.raises(ValueError, match="is a record of other model"):
+    with pytest.raises(ValueError, match="is a record of another model"):
         results.save(tmp_path, record)
 
 

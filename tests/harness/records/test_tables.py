@@ -79,7 +79,7 @@ def test_a_file_of_others_in_the_place_of_a_table_stays_and_is_named(tmp_path):
     folder.mkdir(parents=True)
     results.save(tmp_path, record)
     (folder / "leaderboard.md").write_text("# Notes\n")
-    with pytest.raises(ValueError, match=r"leaderboard\.md is no table that the harness wrote"):
+    with pytest.raises(ValueError, match=r"leaderboard\.md was not written by the harness"):
         tables.write(tmp_path)
     assert (folder / "leaderboard.md").read_text() == "# Notes\n"
     assert (folder / "leaderboard.csv").is_file()

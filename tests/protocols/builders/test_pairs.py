@@ -65,7 +65,7 @@ def test_every_patch_of_every_point_comes_up_on_either_side(make):
 @every
 def test_more_points_than_there_are_is_refused_at_once(make):
     groups, _ = made_groups(points=15)
-    with pytest.raises(ValueError, match=r"16 points are to meet in a step, but .* has 15"):
+    with pytest.raises(ValueError, match=r"a step needs 16 points, but .* has 15"):
         make(groups, 0)
 
 

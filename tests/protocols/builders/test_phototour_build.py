@@ -365,7 +365,7 @@ def made_up(points=300, images=3, seed=0):
     rng = np.random.default_rng(seed)
     point = np.repeat(np.arange(points), rng.integers(2, 6, points))
     n = len(point)
-    return pairs.Patches(
+    return pairs.PatchFacts(
         point=point,
         reference=rng.integers(0, images, points)[point],
         xyz=(rng.integers(0, 7, (points, 3)) * 1.0)[point],

@@ -12,14 +12,14 @@ from homography_images import picture, write
 from harness import parallel
 from protocols.builders.homography.shots import Asked
 from protocols.builders.views.build import build
-from protocols.builders.views.camera import DEFAULT, MOST, Cameras, view
+from protocols.builders.views.camera import DEFAULT, MOST, ViewStrengths, view
 from protocols.builders.views.points import _points, _seen, detected
 from protocols.imaging.affine import affine_patches
 from protocols.oxford.ellipses import Ellipses, exact_overlap, linearised
 from protocols.phototour.reader import blocks, read_reference_images, read_scene
 from zoo.handcrafted import sift
 
-STILL = Cameras(**{field.name: 0 for field in fields(Cameras)})
+STILL = ViewStrengths(**{field.name: 0 for field in fields(ViewStrengths)})
 ASKED = Asked(points=30, versions=3, magnification=3, seed=0)
 
 
@@ -62,7 +62,7 @@ def test_a_still_camera_sees_the_image(grey):
 def test_a_view_shows_the_image_where_its_map_says(seed):
     """OpenCV, which knows nothing of this camera, warps a smooth image to the same."""
     smooth = cv2.GaussianBlur(picture(1, 160, 200), (0, 0), 6)
-    moving = Cameras(blur=0, gamma=0, contrast=0, brightness=0, noise=0, jpeg_share=0)
+    moving = ViewStrengths(blur=0, gamma=0, contrast=0, brightness=0, noise=0, jpeg_share=0)
     taken, from_first = view(smooth, moving, (seed,))
     corners = np.array([[0, 0], [199, 0], [199, 159], [0, 159.0]])
     onto, _ = linearised(from_first, corners)
@@ -78,12 +78,12 @@ def test_a_view_shows_the_image_where_its_map_says(seed):
 
 
 SHARES = {"blur_share": 1.0, "jpeg_share": 1.0}
-STRENGTHS = [field.name for field in fields(Cameras) if field.name not in SHARES]
+STRENGTHS = [field.name for field in fields(ViewStrengths) if field.name not in SHARES]
 
 
 @pytest.mark.parametrize("name", STRENGTHS)
 def test_each_strength_changes_views(grey, name):
-    other = Cameras(**{**vars(STILL), **SHARES, name: getattr(DEFAULT, name)})
+    other = ViewStrengths(**{**vars(STILL), **SHARES, name: getattr(DEFAULT, name)})
     still, moved = (view(grey, one, (0, 1))[0] for one in (STILL, other))
     assert moved.shape != still.shape or (moved != still).mean() > 0.05
 
@@ -94,12 +94,12 @@ def test_the_seed_decides(grey):
     assert a.shape != c.shape or (a != c).any()
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Cameras)])
+@pytest.mark.parametrize("name", [field.name for field in fields(ViewStrengths)])
 @pytest.mark.parametrize("value", [-1, np.nan, np.inf])
 def test_what_no_camera_does_is_refused(name, value):
     with pytest.raises(ValueError, match=f"^{name} is .*: give a number from 0"):
-        Cameras(**{name: value})
-    assert set(MOST) <= {field.name for field in fields(Cameras)}
+        ViewStrengths(**{name: value})
+    assert set(MOST) <= {field.name for field in fields(ViewStrengths)}
 
 
 # Points

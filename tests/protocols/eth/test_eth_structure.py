@@ -10,7 +10,7 @@ import pytest
 from protocols.colmap.keypoints import frames_of, places_for_colmap
 from protocols.colmap.mapping import quiet
 from protocols.eth import truth
-from protocols.eth.scenes import Scene
+from protocols.eth.scenes import ImageScene
 from protocols.eth.structure import reconstruct
 
 IMAGES, POINTS = 7, 120
@@ -50,14 +50,14 @@ def made(tmp_path_factory):
         for j in range(i + 1, IMAGES)
     }
     camera = model.cameras[1]
-    known = truth.Cameras(
+    known = truth.KnownCameras(
         intrinsics=np.tile([[1280.0, 0, 499.5], [0, 1280, 389.5], [0, 0, 1]], (IMAGES, 1, 1)),
         size=np.tile([camera.width, camera.height], (IMAGES, 1)),
         rotation=np.array([i.cam_from_world().rotation.matrix().T for i in images]),
         centre=np.array([i.projection_center() for i in images]),
     )
     names = tuple(image.name for image in images)
-    scene = Scene(
+    scene = ImageScene(
         name="made",
         images=database.parent,
         names=names,
@@ -167,7 +167,7 @@ def test_the_database_may_have_its_images_in_another_order(made):
         scene,
         names=tuple(scene.names[i] for i in order),
         frames=tuple(scene.frames[i] for i in order),
-        cameras=truth.Cameras(*(part[order] for part in vars(scene.cameras).values())),
+        cameras=truth.KnownCameras(*(part[order] for part in vars(scene.cameras).values())),
     )
     there = {
         (IMAGES - 1 - b, IMAGES - 1 - a): np.ascontiguousarray(m[:, ::-1])

@@ -30,7 +30,7 @@ def made():
         pycolmap.SyntheticDatasetOptions(num_rigs=1, num_frames_per_rig=12, num_points3D=20)
     )
     images = sorted(model.images.values(), key=lambda image: image.name)
-    known = truth.Cameras(
+    known = truth.KnownCameras(
         intrinsics=np.tile(np.eye(3), (12, 1, 1)),
         size=np.tile([640, 480], (12, 1)),
         rotation=np.array([i.cam_from_world().rotation.matrix().T for i in images]),
@@ -68,7 +68,7 @@ def test_a_model_that_is_moved_turned_and_scaled_has_no_error(made):
 def test_the_stored_rotation_turned_round_is_an_error(made):
     """If the files held the rotation from the world to the camera, it would show."""
     model, names, known = made
-    turned = truth.Cameras(
+    turned = truth.KnownCameras(
         known.intrinsics, known.size, known.rotation.swapaxes(1, 2), known.centre
     )
     assert errors(model, names, turned, 0)["rotation_error_deg"] > 10
@@ -79,7 +79,7 @@ def test_a_camera_that_is_far_off_does_not_move_the_others(made):
     centre, rotations = known.centre.copy(), known.rotation.copy()
     centre[3] += [0, 0, 6.0]
     rotations[5] = rotations[5] @ rotation([1, 2, 3], 3.0)
-    off = truth.Cameras(known.intrinsics, known.size, rotations, centre)
+    off = truth.KnownCameras(known.intrinsics, known.size, rotations, centre)
     found = errors(model, names, off, 0)
     assert found["position_error_m"] == pytest.approx(6.0 / 12, abs=1e-6)
     assert found["rotation_error_deg"] == pytest.approx(3.0 / 12, abs=1e-6)
@@ -91,23 +91,23 @@ def test_only_registered_images_count(made):
     first = next(image for image in model.images.values() if image.name == names[0])
     model.deregister_frame(first.frame_id)
     centre[0] += 100
-    off = truth.Cameras(known.intrinsics, known.size, known.rotation, centre)
+    off = truth.KnownCameras(known.intrinsics, known.size, known.rotation, centre)
     assert errors(model, names, off, 0)["position_error_m"] < 1e-9
 
 
 def test_the_error_is_the_same_every_time(made):
     model, names, known = made
     noisy = known.centre + np.random.default_rng(0).normal(size=(12, 3)) * 0.05
-    off = truth.Cameras(known.intrinsics, known.size, known.rotation, noisy)
+    off = truth.KnownCameras(known.intrinsics, known.size, known.rotation, noisy)
     assert errors(model, names, off, 0) == errors(model, names, off, 0)
 
 
 def test_too_few_cameras_or_cameras_in_a_line_have_no_error(made):
     model, names, known = made
-    two = truth.Cameras(*(part[:2] for part in vars(known).values()))
+    two = truth.KnownCameras(*(part[:2] for part in vars(known).values()))
     assert errors(model, names[:2], two, 0) == {}
     line = np.outer(np.arange(12.0), [1, 2, 3])
-    straight = truth.Cameras(known.intrinsics, known.size, known.rotation, line)
+    straight = truth.KnownCameras(known.intrinsics, known.size, known.rotation, line)
     assert errors(model, names, straight, 0) == {}
     assert errors(model, ["other.png"], two, 0) == {}
 

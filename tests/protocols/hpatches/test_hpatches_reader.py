@@ -112,7 +112,7 @@ def test_other_pixels_of_the_known_strip_make_another_set(official, caplog):
     cv2.imwrite(str(file), image)
     dataset = open_set(official, "a").dataset  # the strip is not in the split
     assert (dataset.name, dataset.unchecked) == ("hpatches-mine", ())
-    assert f"is not the published hpatches, its scores are kept as those of {dataset.name}" in (
+    assert f"is not the published hpatches; its scores are kept under the name {dataset.name}" in (
         caplog.text
     )
     assert f"{file} has other pixels" in caplog.text
@@ -164,10 +164,13 @@ def test_a_set_may_bring_its_name(root, name):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"name": "hpatches"}', "names the set 'hpatches'; .*hpatches-built-NAME is wanted"),
+        (
+            '{"name": "hpatches"}',
+            "names the set 'hpatches'; the name must have .*hpatches-built-NAME",
+        ),
         ('{"name": "hpatches-built-a/b"}', "names the set 'hpatches-built-a/b'"),
         ('{"name": "hpatches-mine"}', "names the set 'hpatches-mine'"),
-        ('{"title": "mine"}', "does not say what set this is"),
+        ('{"title": "mine"}', "does not name its data set"),
     ],
 )
 def test_a_malformed_name_is_refused_by_the_name_of_the_file(root, text, message):

@@ -98,8 +98,8 @@ def test_faults_of_many_sequences_are_told_in_one_line(tmp_path):
 def test_right_homographies_agree_far_better_than_chance(tmp_path):
     (found,) = check(find(write(tmp_path / "wall"))[0])
     assert not found.doubt
-    assert all(one.matching > 0.9 and one.ahead > 0.98 for one in found.found)
-    assert all(abs(one.others) < 0.2 for one in found.found)
+    assert all(one.matching > 0.9 and one.ahead > 0.98 for one in found.measured)
+    assert all(abs(one.others) < 0.2 for one in found.measured)
 
 
 def test_files_of_two_images_that_were_mixed_up_are_told(tmp_path):
@@ -143,7 +143,7 @@ def test_homographies_that_are_off_by_little_are_refused_where_a_mistake_explain
     slight = [turned(0, 1, 1.5, 0.5)] * 5
     sequences, _ = find(write(tmp_path / "wall", np.linalg.inv, maps=slight))
     found = fit(sequences[0])
-    assert all(one.ahead > CHANCE for one in found.found)
+    assert all(one.ahead > CHANCE for one in found.measured)
     with pytest.raises(ValueError, match=r"fit better when read inverted .* rises by 0"):
         check(sequences)
 
@@ -171,9 +171,9 @@ def test_a_built_set_says_how_much_alike_matching_patches_are(tmp_path):
     (found,) = report.fits
     assert str(found) in str(report)
     values = [float(word) for word in str(found).partition(";")[0].split()]
-    assert values == [round(one.matching, 2) for one in found.found]
+    assert values == [round(one.matching, 2) for one in found.measured]
     assert (
-        f'"correlation": [\n    {found.found[0].matching:.4f}'
+        f'"correlation": [\n    {found.measured[0].matching:.4f}'
         in (report.folder / "dataset.json").read_text()
     )
 
@@ -205,7 +205,7 @@ def test_images_of_one_grey_value_are_not_judged(tmp_path):
     for k in range(1, 7):
         cv2.imwrite(str(folder / f"{k}.png"), np.full((HEIGHT, WIDTH), 90, np.uint8))
     (found,) = check(find(folder)[0])
-    assert found.found == (None,) * 5
+    assert found.measured == (None,) * 5
     assert str(found) == "not measured: too few regions"
 
 
@@ -248,7 +248,7 @@ def test_real_sequences_fit_with_room_to_spare(shared, root):
     """The least of them: i_ajuntament 1-4, whose light changes most."""
     fits = check(find(shared / root)[0])
     assert not any(one.doubt for one in fits)
-    assert min(one.ahead for own in fits for one in own.found) > CHANCE + 0.12
+    assert min(one.ahead for own in fits for one in own.measured) > CHANCE + 0.12
 
 
 def test_the_bounds_are_those_that_were_measured():

@@ -515,7 +515,7 @@ def test_the_command_writes_a_picture(small, tmp_path, monkeypatch, run):
 def test_the_command_says_what_a_picture_is_of(small, run):
     options = ("--model", "pixels", "--data", small / "images")
     status, _, err = run("show", "oxford", "one", 1, *options)
-    assert status == 2 and "is of SEQUENCE FIRST SECOND, not of 'one 1'" in err
+    assert status == 2 and "needs SEQUENCE FIRST SECOND, not 'one 1'" in err
     status, _, err = run("show", "oxfort", "one", 1, 2, *options)
     assert status == 2 and "did you mean 'oxford'?" in err
     two = ("--model", "pixels,random", "--data", small / "images")

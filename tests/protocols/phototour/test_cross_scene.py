@@ -350,7 +350,7 @@ def test_what_nobody_says_is_not_said_to_be_none(tmp_path):
     page = cross_scene.to_markdown(board, found)
     assert "| secret ? | 8 |" in page
     assert "| sift | 8 |" in page
-    assert "\n\n? nobody says what it was trained on, or by a name" in page
+    assert "\n\n? its training data are unknown, or have a name" in page
     rows = list(csv.DictReader(io.StringIO(cross_scene.to_csv(found))))
     assert {(row["row"], row["train"]) for row in rows} == {("secret", "?"), ("sift", "")}
     (board,) = leaderboard.boards(records[1:])

@@ -244,7 +244,7 @@ def test_a_set_can_say_its_name(three):
     (root / "dataset.json").write_text(json.dumps({"name": "phototour-built-x"}))
     assert phototour(data=root).dataset.name == "phototour-built-x"
     (root / "dataset.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"dataset.json does not say what set this is"):
+    with pytest.raises(ValueError, match=r"dataset.json does not name its data set"):
         phototour(data=root)
 
 
@@ -336,7 +336,7 @@ def test_a_list_that_stands_in_for_that_of_the_papers_is_named(three, caplog):
     phototour()
     assert "papers" not in caplog.text
     phototour(data=three[0])
-    assert f"tested is {TEST} of a, {TEST} of b, {TEST} of c" in caplog.text
+    assert f"the test uses {TEST} of a, {TEST} of b, {TEST} of c" in caplog.text
 
 
 def test_only_the_list_of_the_papers_has_no_suffix(tmp_path):

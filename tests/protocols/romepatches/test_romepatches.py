@@ -169,7 +169,7 @@ def test_other_labels_are_another_truth(folder, tmp_path):
 def test_only_a_set_of_the_published_size_bears_its_name(folder, caplog):
     small = open_set(written(folder)).dataset
     assert (small.name, small.unchecked) == ("romepatches-rome", ())
-    assert "test has 7 queries of 4 matches each" in caplog.text
+    assert "test has 7 queries with 4 matches each" in caplog.text
     for half in ("train", "test"):
         points = np.arange(1000)
         write(folder, half, np.zeros((10000, 51, 51), np.uint8), points, np.repeat(points, 9))
@@ -213,7 +213,7 @@ def test_a_changed_file_is_read_again(folder):
 def test_a_damaged_dataset_json_is_named(folder):
     file = written(folder) / "dataset.json"
     file.write_text("{}")
-    assert f"{file} does not say what set this is" in refusal(folder)
+    assert f"{file} does not name its data set" in refusal(folder)
 
 
 @pytest.mark.parametrize("name", ["romepatches", "hpatches", "romepatches-../x"])
@@ -258,7 +258,7 @@ def test_a_file_of_matlab_7_3_is_told_apart(folder):
     file = written(folder) / "patch_retrieval_Rome_test.mat"
     header = b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM"
     file.write_bytes(header.ljust(512) + b"\x89HDF\r\n\x1a\n" + bytes(100))
-    assert "MATLAB 7.3 (HDF5), which SciPy does not read: save it again" in refusal(folder)
+    assert "MATLAB 7.3 (HDF5), which SciPy can't read: save it again" in refusal(folder)
 
 
 def test_a_missing_variable_is_named_with_those_that_are_there(folder):
@@ -281,12 +281,16 @@ def test_a_missing_variable_is_named_with_those_that_are_there(folder):
 )
 def test_patches_of_an_impossible_shape_are_refused(folder, shape):
     said = refusal(written(folder, np.zeros(shape, np.uint8)))
-    assert f"the shape {shape}; one axis of {N}" in said
+    assert f"the shape {shape}; it should have one axis of {N}" in said
 
 
 @pytest.mark.parametrize(
     ("value", "told"),
-    [(256.0, "values from 0 to 256"), (-1.0, "from -1 to 0"), (np.nan, "not all finite")],
+    [
+        (256.0, "values from 0 to 256"),
+        (-1.0, "from -1 to 0"),
+        (np.nan, "values that are not finite"),
+    ],
 )
 def test_patches_of_impossible_values_are_refused(folder, value, told):
     patches = np.zeros((N, SIDE, SIDE))
@@ -306,10 +310,10 @@ BAD_LABELS = {
     "a match too many": (lambda q, d: (q, np.append(d, d[0])), "others up to 5 times"),
     "one point queried twice": (lambda q, d: (np.append(q, q[0]), d), "has a point twice"),
     "no query": (lambda q, d: (q[:0], d), "labels_gt is"),
-    "a matrix": (lambda q, d: (q, d.reshape(4, -1)), "a vector of numbers of points is wanted"),
-    "a half point": (lambda q, d: (q + 0.5, d), "no whole number"),
-    "no number": (lambda q, d: (q * np.nan, d), "no whole number"),
-    "text": (lambda q, d: ("points", d), "a vector of numbers of points is wanted"),
+    "a matrix": (lambda q, d: (q, d.reshape(4, -1)), "it should be a vector of point numbers"),
+    "a half point": (lambda q, d: (q + 0.5, d), "not a valid whole number"),
+    "no number": (lambda q, d: (q * np.nan, d), "not a valid whole number"),
+    "text": (lambda q, d: ("points", d), "it should be a vector of point numbers"),
 }
 
 
@@ -324,7 +328,9 @@ def test_bad_labels_are_refused(folder, case):
 def test_labels_for_more_patches_than_there_are_are_refused(folder):
     queries, database = labels()
     said = refusal(written(folder, grey()[:-1], queries, database))
-    assert f"one axis of {N}, as many as patch_retrieval_Rome_train_labels.mat has labels" in said
+    assert (
+        f"one axis of {N} (the number of labels in patch_retrieval_Rome_train_labels.mat)" in said
+    )
 
 
 # ---- scores

@@ -203,7 +203,7 @@ def test_a_method_that_does_not_know_its_epoch_says_so():
 
 
 def test_a_recipe_that_waits_for_its_data_knows_no_number_of_steps():
-    with pytest.raises(ValueError, match="doap: the data decide how many steps an epoch has"):
+    with pytest.raises(ValueError, match="doap: the number of steps of an epoch depends"):
         _ = of("doap").steps
 
 

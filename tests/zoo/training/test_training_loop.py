@@ -185,7 +185,7 @@ def test_no_held_out_point_is_trained_on(small, tmp_path):
 def test_with_nothing_held_out_all_is_trained_on_and_no_error_is_told(small, tmp_path, caplog):
     caplog.set_level("INFO", "zoo.training.loop")
     run = run_of(held_out=0)
-    assert "all points are trained on, so no held-out error is shown" in caplog.text
+    assert "training uses all points, so no held-out error is shown" in caplog.text
     assert len(run.split.train) == POINTS * EACH
     seen = list(loop.train(run, tmp_path))
     assert [one.step for one in seen] == list(range(13))
