@@ -20,7 +20,7 @@ WIDTHS = (1, 32, 32, 64, 64, 128, 128)  # of L2-Net's convolutions
 
 
 def random_weights(shapes: Mapping[str, tuple[int, ...]], seed: int = 0) -> dict[str, torch.Tensor]:
-    """Numbers for each name, so that activations neither vanish nor explode; variances above 0."""
+    """Numbers for each name, so that vectors of patches differ; variances are above 0."""
     generator = torch.Generator().manual_seed(seed)
     found: dict[str, torch.Tensor] = {}
     for name, shape in shapes.items():
@@ -29,10 +29,12 @@ def random_weights(shapes: Mapping[str, tuple[int, ...]], seed: int = 0) -> dict
             found[name] = torch.tensor(7)
         elif name.endswith("running_var"):
             found[name] = 0.5 + numbers.abs()
+        elif name == "mean":  # of unit vectors of 512 numbers, in HardNet8
+            found[name] = 0.02 * numbers
         elif name.endswith(".eps"):
             found[name] = torch.tensor([1e-6])
         elif len(shape) in (2, 4) and shape[1:] != (1, 1, 1) and shape[0] != 1:
-            found[name] = numbers * torch.tensor(shape[1:]).prod() ** -0.5
+            found[name] = 2 * numbers * torch.tensor(shape[1:]).prod() ** -0.5
         else:  # scales, shifts, means and thresholds
             found[name] = 0.3 * numbers + (1 if name.endswith("weight") else 0)
     return found

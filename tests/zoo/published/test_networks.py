@@ -109,12 +109,12 @@ def test_vectors_are_those_of_kornia(name, network, tmp_path, monkeypatch):
     some = patches(40)
     ours = plugins.model(name, device="cpu").describe(some)
     theirs = of_kornia(network(pretrained=False), tensors, some, 1)
-    np.testing.assert_allclose(ours, theirs, atol=2e-6)
+    np.testing.assert_allclose(ours, theirs, atol=3e-6)
     # kornia's users feed grey values in [0, 1]. Each network divides a patch by its deviation or
     # its root mean square, so the scale cancels, but for the 1e-5 that SOSNet adds to a variance:
-    # 0.00038 in [0, 1] is the variance of the patch with the least contrast here.
+    # 0.00084 in [0, 1] is the variance of the patch with the least contrast here.
     theirs = of_kornia(network(pretrained=False), tensors, some, 1 / 255)
-    apart = 0.02 if network is feature.SOSNet else 2e-4
+    apart = 2e-3 if network is feature.SOSNet else 2e-5
     np.testing.assert_allclose(ours, theirs, atol=apart)
 
 
@@ -128,7 +128,7 @@ def test_tfeats_vectors_are_those_of_kornia():
     with torch.inference_mode():
         ours = network(torch.from_numpy(some)).numpy()
     theirs = of_kornia(feature.TFeat(pretrained=False), tensors, some, 1)
-    np.testing.assert_allclose(ours, theirs, atol=2e-6)
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
 def written_out(p: dict[str, torch.Tensor], some: np.ndarray) -> torch.Tensor:
