@@ -4,6 +4,7 @@ from pathlib import Path
 
 from harness.catalogue import ModelRow
 from zoo import card as cards
+from zoo.published.git_rows import DSM, DSM_BINARY, HARDNET, HYNET, SOSNET
 from zoo.published.rows import HARDTFEAT, TFEAT
 
 FOLDER = Path(__file__).with_name("weights")
@@ -23,7 +24,12 @@ def models() -> list[ModelRow]:
         for card in map(cards.read, sorted(FOLDER.glob("*.json")))
     ]
     published = [
-        ModelRow(row.name, 128, "l2", row.trained_on, row.licence, packages=("torch",))
-        for row in (*TFEAT.values(), *HARDTFEAT.values())
+        ModelRow(row.name, dim, distance, row.trained_on, row.licence, packages=("torch",))
+        for tables, dim, distance in (
+            ((TFEAT, HARDTFEAT, HARDNET, SOSNET, HYNET, DSM), 128, "l2"),
+            ((DSM_BINARY,), 256, "hamming"),
+        )
+        for table in tables
+        for row in table.values()
     ]
     return [*shipped, *published]

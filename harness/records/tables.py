@@ -62,9 +62,9 @@ def write(root: Path) -> list[Path]:
 
     Raises:
         FileMissingError: if there is no record; then no file is changed.
-        InputError: if a published number can't be read; then no file is changed. If records of one
-            can't be compared, or the harness did not write a file in the place of a table; the
-            other tables are written.
+        InputError: if a published number can't be read; then no file is changed. Also if records
+            of one table can't be compared, or the harness did not write a file in the place of a
+            table; then the other tables are written.
     """
     records = results.load(root)
     if not records:

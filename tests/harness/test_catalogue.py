@@ -9,11 +9,13 @@ from packages import installed
 import harness
 from harness import catalogue, registry
 from harness.catalogue import PERMISSIVE, ListedModel, ModelRow
+from harness.data import published_weights
 from zoo import catalogue as of_zoo
 from zoo.published.rows import HARDTFEAT, TFEAT
 
 ROWS = {row.name: row for row in of_zoo.models()}
-PUBLISHED = sorted(row.name for row in (*TFEAT.values(), *HARDTFEAT.values()))
+PUBLISHED = published_weights.known().keys()
+HERE = sorted(row.name for row in (*TFEAT.values(), *HARDTFEAT.values()))  # in the real data
 
 
 def asked(run, *arguments):
@@ -32,13 +34,13 @@ def must_be_true(row, made):
     assert {*made.libraries} & {"torch", "onnx", "onnxscript"} <= {*row.packages}
 
 
-@pytest.mark.parametrize("name", sorted(ROWS.keys() - {*PUBLISHED}))
+@pytest.mark.parametrize("name", sorted(ROWS.keys() - PUBLISHED))
 def test_a_row_says_what_the_descriptor_says(name):
     must_be_true(ROWS[name], harness.load_model(name, device="cpu"))
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", HERE)
 def test_a_row_says_what_a_descriptor_of_published_weights_says(name, shared, monkeypatch):
     folder = shared / "checkpoints" / name.partition(".")[0]
     monkeypatch.setenv("HARNESS_WEIGHTS", str(folder))
@@ -76,6 +78,35 @@ def test_a_model_whose_weights_are_not_here_is_listed_with_the_command_that_gets
     assert (one["weights_here"], one["remedy"]) == (True, "")
 
 
+def test_only_models_whose_weights_are_here_may_be_listed(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_WEIGHTS", str(tmp_path))
+    (tmp_path / TFEAT["liberty"].file).touch()
+    found = asked(run, "models", "--here")
+    assert {"tfeat.liberty", "hardnet", "sift"} <= found.keys()
+    assert not {"tfeat.yosemite", "hardnet8"} & found.keys()
+
+
+def test_a_model_of_several_files_needs_them_all(run, tmp_path, monkeypatch):
+    rows = (
+        "from harness.catalogue import ModelRow\n"
+        + MADE
+        + (
+            "def rows():\n"
+            "    names = ('tfeat.liberty', 'tfeat.yosemite')\n"
+            "    return [ModelRow('quick', 3, 'l2', None, 'MIT', weights=names)]\n"
+        )
+    )
+    given = {"descriptors": {"quick": "quick"}, "catalogues": {"theirs": "rows"}}
+    monkeypatch.setenv("HARNESS_WEIGHTS", str(tmp_path))
+    with installed(tmp_path, "their-zoo", rows, **given):
+        both = asked(run, "models")["quick"]
+        (tmp_path / TFEAT["liberty"].file).touch()
+        one = asked(run, "models")["quick"]
+    command = "harness weights fetch"
+    assert both["remedy"] == f"{command} tfeat.liberty tfeat.yosemite"
+    assert (one["weights_here"], one["remedy"]) == (False, f"{command} tfeat.yosemite")
+
+
 def test_only_models_of_a_permissive_licence_may_be_listed(run):
     found = asked(run, "models", "--licence", "permissive")
     assert {one["licence"] for one in found.values()} == {"MIT", "Apache-2.0"}
@@ -85,7 +116,8 @@ def test_only_models_of_a_permissive_licence_may_be_listed(run):
 
 
 def test_only_models_of_one_licence_may_be_listed(run):
-    assert sorted(asked(run, "models", "--licence", "mit")) == PUBLISHED
+    found = asked(run, "models", "--licence", "mit")
+    assert {*HERE} <= found.keys() and {one["licence"] for one in found.values()} == {"MIT"}
     assert asked(run, "models", "--licence", "none such") == {}
 
 
