@@ -16,12 +16,17 @@ from the authors' code, https://github.com/iago-suarez/efficient-descriptors (Pa
 A bit is 1 if the product of its row of weights with (1, SIFT) is above 0; the first bit is the
 highest of its byte. Here the product is exact, since weights and SIFT are whole numbers; the
 authors' is a float32 sum. So a bit differs where the authors' sum rounds to another side of 0.
+Their program also cuts the patch out of an image by cubic interpolation. It was not run for
+comparison.
 
 `hashsift.256.npy` and `hashsift.512.npy` hold the published weights times 10^8, which are whole
-numbers of int32: nothing else was changed. They are (c) 2021 Xoan Iago Suarez Canosa, in
-HashSiftWeights256.h and HashSiftWeights512.h of efficient-descriptors@0aa561b. Fixstars Corporation
-publishes them under Apache-2.0, in https://github.com/fixstars/cuda-efficient-features
-(hash_sift.p256.h, hash_sift.p512.h). sha256 of the weights as float64, row by row:
+numbers of int32; nothing else was changed. The authors publish them in HashSiftWeights256.h and
+HashSiftWeights512.h of efficient-descriptors@0aa561b, whose sources say "All rights reserved".
+Fixstars Corporation publishes them under Apache-2.0 in
+https://github.com/fixstars/cuda-efficient-features (hash_sift.p256.h, hash_sift.p512.h): this is
+the licence that the descriptor names.
+
+sha256 of the weights as float64, row by row:
 
     256  6eaa075566775846947c98624a93b5acc0277d5881a69f060d39861974a816b0
     512  1b26973ecac736497b85bd347f6e0bd827ee3c6b13496f29501d1155babf7f40
