@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from harness import expression
 from harness.errors import InputError
 
 MODEL = "name from `harness models`, FILE.py:NAME, FILE.onnx, or a folder of vectors"
@@ -40,12 +41,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 
 
 def names(option: str, text: str) -> list[str]:
-    """The names of a list with commas.
+    """The names of a list with commas; a comma inside parentheses does not divide the list.
 
     Raises:
-        InputError: if one is empty.
+        InputError: if one is empty, or a parenthesis is not closed.
     """
-    found = [name.strip() for name in text.split(",")]
+    found = expression.split(text, ",")
     if not all(found):
         raise InputError(f"{option} is {text!r}: a name is missing")
     return found
