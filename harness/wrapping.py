@@ -19,7 +19,7 @@ from harness.errors import FAILURES, ComputeError, HarnessError, InputError, Inp
 from harness.expression import Call
 from harness.parameters import Parameters
 from harness.settings import Typed, checked
-from harness.types import Conventions, Descriptor, Vectors
+from harness.types import Conventions, Descriptor
 from harness.vector_folder import VectorFolder
 
 Load = Callable[[str], Descriptor | VectorFolder]  # makes the model of a text

@@ -4,6 +4,8 @@ from pathlib import Path
 
 from harness.catalogue import ModelRow
 from zoo import card as cards
+from zoo.card import Card
+from zoo.published import conventions
 from zoo.published.rows import HARDTFEAT, TFEAT
 
 FOLDER = Path(__file__).with_name("weights")
@@ -19,11 +21,37 @@ def models() -> list[ModelRow]:
             frozenset(card.trained_on),
             card.licence,
             packages=("torch", "onnx", "onnxscript", "onnxruntime"),
+            sha256=card.weights,
+            conventions=cards.conventions(card),
+            more=_training(card),
         )
         for card in map(cards.read, sorted(FOLDER.glob("*.json")))
     ]
     published = [
-        ModelRow(row.name, 128, "l2", row.trained_on, row.licence, packages=("torch",))
-        for row in (*TFEAT.values(), *HARDTFEAT.values())
+        ModelRow(
+            row.name,
+            128,
+            "l2",
+            row.trained_on,
+            row.licence,
+            packages=("torch",),
+            conventions=said,
+        )
+        for rows, said in ((TFEAT, conventions.TFEAT), (HARDTFEAT, conventions.HARDTFEAT))
+        for row in rows.values()
     ]
     return [*shipped, *published]
+
+
+def _training(card: Card) -> dict[str, object]:
+    """How weights were trained, for the card of the model."""
+    return {
+        "recipe": card.recipe.get("name"),
+        "data": [each.name for each in card.data],
+        "steps": card.steps,
+        "hours": card.hours,
+        "machine": card.machine,
+        "seed": card.seed,
+        "limits": card.limits,
+        "scores": {name: each.value for name, each in card.scores.items()},
+    }

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from harness.commands.command import LIST
 from harness.commands.options import BatchSize, Device, names
 from harness.escape import say
 
@@ -21,7 +22,7 @@ def fit(
         str,
         typer.Option(
             "--data",
-            metavar="NAME,...",
+            metavar=f"NAME{LIST}",
             help="Training data, as for train; labels are not used.",
         ),
     ],

@@ -8,11 +8,20 @@ from typing import Annotated
 import typer
 
 from harness import expression
+from harness.commands.command import LIST
 from harness.errors import InputError
 
-MODEL = "name from `harness models`, FILE.py:NAME, FILE.onnx, or a folder of vectors"
+MODEL = (
+    "name from `harness models`, FILE.py:NAME, FILE.onnx, or a folder of vectors; wrappers may"
+    ' follow, as in "NAME|root"'
+)
 ModelNames = Annotated[
-    str, typer.Option("--model", help=f"A {MODEL}; several with commas, without blanks.")
+    str,
+    typer.Option(
+        "--model",
+        metavar=f"MODEL{LIST}",
+        help=f"A {MODEL}; several with commas, without blanks.",
+    ),
 ]
 ModelName = Annotated[str, typer.Option("--model", help=f"One model: a {MODEL}.")]
 ProtocolName = Annotated[

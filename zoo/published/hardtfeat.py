@@ -16,17 +16,11 @@ from harness import registry
 from harness.data import weights
 from harness.data.weights import Weights
 from harness.distances import L2
-from harness.types import Conventions, Descriptor
+from harness.types import Descriptor
+from zoo.published import conventions
 from zoo.published.describing import describe, resize
 
 UNUSED = ("SIFT.gx.0.weight", "SIFT.gy.0.weight", "SIFT.pk.0.weight")  # of a SIFT kept beside it
-
-CONVENTIONS = Conventions(
-    keypoint="the whole patch",
-    side=32,
-    normalisation="each patch to mean 0 and (n - 1) deviation 1; the vector to unit length",
-    source="Mishkin et al., ECCV 2018; ducha-aiki/affnet@da7cf51",
-)
 
 
 class HardTFeat(nn.Module):
@@ -78,7 +72,7 @@ def hardtfeat(device: str = "cpu") -> Descriptor:
         licence=row.licence,
         weights=row.sha256,
         libraries=("numpy", "torch"),
-        conventions=CONVENTIONS,
+        conventions=conventions.HARDTFEAT,
         provider=f"torch-{torch.device(device).type}",
         network=lambda: _network(row),
     )

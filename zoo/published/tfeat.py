@@ -16,16 +16,9 @@ from harness import registry
 from harness.data import weights
 from harness.data.weights import Weights
 from harness.distances import L2
-from harness.types import Conventions, Descriptor
+from harness.types import Descriptor
+from zoo.published import conventions
 from zoo.published.describing import describe, resize
-
-SIDE = 32
-CONVENTIONS = Conventions(
-    keypoint="the whole patch",
-    side=SIDE,
-    normalisation="each patch to mean 0 and deviation 1; the vector is tanh's output, not unit",
-    source="Balntas et al., BMVC 2016; vbalnt/tfeat@9434ffa",
-)
 
 
 class TFeat(nn.Module):
@@ -73,7 +66,7 @@ def _published(scene: str, device: str) -> Descriptor:
         licence=row.licence,
         weights=row.sha256,
         libraries=("numpy", "torch"),
-        conventions=CONVENTIONS,
+        conventions=conventions.TFEAT,
         provider=f"torch-{torch.device(device).type}",
         network=lambda: _network(row),
     )
