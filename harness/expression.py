@@ -35,8 +35,6 @@ def split(text: str, sign: str) -> list[str]:
     Raises:
         InputError: if a parenthesis is not closed, or not opened.
     """
-    if sign not in text:  # a file name may have a single parenthesis
-        return [text.strip()]
     parts, depth = [""], 0
     for letter in text:
         depth += (letter == "(") - (letter == ")")
@@ -61,8 +59,10 @@ def parse(text: str) -> tuple[str, tuple[Call, ...]]:
     Raises:
         InputError: if the model or a wrapper is missing, or a wrapper is not NAME or NAME(ARG,...).
     """
+    if BAR not in text:  # a file name may have a single parenthesis
+        return text.strip(), ()
     model, *wrappers = split(text, BAR)
-    if wrappers and not model:
+    if not model:
         raise InputError(f"{text!r} names no model before the first {BAR!r}: write MODEL|WRAPPER")
     return model, tuple(_call(each, text) for each in wrappers)
 

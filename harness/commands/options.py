@@ -55,7 +55,7 @@ def names(option: str, text: str) -> list[str]:
     Raises:
         InputError: if one is empty, or a parenthesis is not closed.
     """
-    found = expression.split(text, ",")
+    found = expression.split(text, ",") if "," in text else [text.strip()]
     if not all(found):
         raise InputError(f"{option} is {text!r}: a name is missing")
     return found

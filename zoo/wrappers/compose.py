@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from jaxtyping import Shaped
 
 from harness.distances import HAMMING, L2, Distance
 from harness.types import Descriptor, Patches, Vectors
@@ -111,7 +112,9 @@ def mean(model: Descriptor, views: Views) -> Descriptor:
     )
 
 
-def joined(vectors: Sequence[Vectors], dims: Sequence[int], distance: Distance) -> Vectors:
+def joined(
+    vectors: Sequence[Shaped[np.ndarray, "n _"]], dims: Sequence[int], distance: Distance
+) -> Shaped[np.ndarray, "n all"]:
     """Vectors side by side; bits are packed again without the padding between them."""
     if distance is not HAMMING:
         return np.concatenate(vectors, axis=1)
