@@ -99,7 +99,7 @@ def write(file: Path, about: About, arrays: Mapping[str, np.ndarray]) -> None:
     with extras.needed("a file of parameters"):
         import safetensors.numpy
 
-    ordered = {name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)}
+    ordered = {name: np.array(arrays[name], order="C") for name in sorted(arrays)}
     contents = safetensors.numpy.save(ordered, {KEY: about.model_dump_json()})
     with atomic.writing(file) as stream:
         stream.write(contents)

@@ -215,7 +215,9 @@ def test_conventions_tell_the_wrappers(theirs):
 # ---- records and tables
 
 
-@pytest.mark.parametrize("expression", ["mean|concat(pixels|root)|unit", "mean|concat(pixels|domain-size(0.5,1))"])
+@pytest.mark.parametrize(
+    "expression", ["mean|concat(pixels|root)|unit", "mean|concat(pixels|domain-size(0.5,1))"]
+)
 def test_a_record_of_a_wrapped_model_is_kept_and_enters_tables(tmp_path, expression):
     model = harness.wrap(toy_descriptor(), expression.partition("|")[2])
     (record,) = evaluation.evaluate(model, [toy_protocol()])
@@ -270,7 +272,9 @@ def test_a_list_of_models_is_divided_outside_of_parentheses(run, tmp_path):
 
 
 def test_a_wrapped_model_is_checked_like_any_other(run):
-    status, out, _ = run("check", "--model", "pixels|root,brief|central-surround", "--device", "cpu")
+    status, out, _ = run(
+        "check", "--model", "pixels|root,brief|central-surround", "--device", "cpu"
+    )
     assert status == 0
     assert "pixels|root\n" in out and "BROKEN" not in out
     status, _, err = run("check", "--model", "pixels|rot")
