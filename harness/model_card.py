@@ -38,7 +38,7 @@ def lines(facts: Facts) -> list[str]:
     return [str(facts["name"]), *_indented(shown, 1)]
 
 
-_NO_DATA = {False: "nothing", True: "unknown data"}
+_NO_DATA = {False: "nothing", True: "unknown"}
 
 
 def _indented(facts: Mapping[str, object], depth: int) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """The grammar of wrapped models."""
 
+import re
+
 import pytest
 
 from harness.expression import Call, parse, split
@@ -27,7 +29,7 @@ def test_a_sign_divides_a_text_outside_of_parentheses_only(text, parts):
         ("odd(name.onnx", "odd(name.onnx", ()),
         ("sift|root", "sift", (Call("root"),)),
         (" sift | root ", "sift", (Call("root"),)),
-        ("mine.py:f|a(x/y.safetensors)|b", "mine.py:f", (Call("a", ("x/y.safetensors",)), Call("b"))),
+        ("m.py:f|a(x/y.st)|b", "m.py:f", (Call("a", ("x/y.st",)), Call("b"))),
         ("a|f(b|g(c),1)|h()", "a", (Call("f", ("b|g(c)", "1")), Call("h"))),
     ],
 )  # fmt: skip
@@ -53,9 +55,8 @@ def test_an_expression_is_a_model_and_its_wrappers_from_left_to_right(text, mode
     ],
 )
 def test_a_wrong_expression_says_what_is_wrong(text, told):
-    with pytest.raises(ValueError, match=".*") as error:
+    with pytest.raises(ValueError, match=re.escape(told)):
         parse(text)
-    assert told in str(error.value)
 
 
 @pytest.mark.parametrize("call", [Call("root"), Call("f", ("a|g(1,2)", "3"))])

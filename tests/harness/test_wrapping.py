@@ -251,7 +251,7 @@ def test_smaller_numbers_are_told_in_records_tables_and_bytes(tmp_path):
 
 def test_a_model_that_declares_smaller_numbers_must_give_them():
     liar = toy_descriptor(stored="int8")
-    with pytest.raises(ValueError, match="has the number .*, which int8 does not hold"):
+    with pytest.raises(ValueError, match=r"has the number .*, which int8 does not hold"):
         [*evaluation.evaluate(liar, [toy_protocol()])]
     with pytest.raises(ValueError, match="stored is 'int4', not None or one of"):
         toy_descriptor(stored="int4")

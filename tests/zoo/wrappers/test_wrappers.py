@@ -196,7 +196,7 @@ def test_int8_without_a_file_is_127_times_the_number():
 
 
 def test_int8_without_a_file_refuses_numbers_beyond_1():
-    with pytest.raises(ValueError, match="takes numbers from -1 to 1; .* learn a scale"):
+    with pytest.raises(ValueError, match=r"takes numbers from -1 to 1; .* learn a scale"):
         wrapped(2 * np.eye(3, dtype=np.float32), "int8")
 
 
