@@ -66,8 +66,8 @@ def _of_row(row: ModelRow) -> Facts:
         at = ", ".join(str(weights.path(file)) for file in files)
     else:
         at = registry.source("descriptors", row.name)
-    hashes = [file.sha256 or f"git {file.git_blob}" for file in files] or [row.sha256]
-    return _facts(row, at, ", ".join(filter(None, hashes)) or None)
+    hashes = ", ".join(file.sha256 or f"git {file.git_blob}" for file in files)
+    return _facts(row, at, hashes or row.sha256)
 
 
 def _of_made(name: str) -> Facts:

@@ -20,7 +20,8 @@ class Command(TyperCommand):
             InputError: if an option that takes one value is given twice; names the option.
         """
         _, _, given = self.make_parser(ctx).parse_args(list(args))
-        for option, times in Counter(given).items():
+        times_of: Counter[Any] = Counter(given)
+        for option, times in times_of.items():
             if times > 1 and not (option.multiple or option.is_flag):
                 name = max(option.opts, key=len)
                 remedy = "it takes one value"

@@ -20,6 +20,8 @@ from harness.types import Descriptor
 from zoo.published import conventions
 from zoo.published.describing import describe, resize
 
+SIDE = 32
+
 
 class TFeat(nn.Module):
     """Two convolutions and one linear layer; parameters are named as in the published files."""

@@ -95,7 +95,7 @@ def mean(model: Descriptor, views: Views) -> Descriptor:
 
     def describe(patches: Patches) -> Vectors:
         vectors = _described(model, patches, views)
-        return np.mean(vectors, axis=0, dtype=np.float64).astype(np.float32)
+        return np.asarray(np.mean(vectors, axis=0, dtype=np.float64), np.float32)
 
     def in_torch(patches: Any, model: Any) -> Any:
         import torch
