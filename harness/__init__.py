@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from harness.api import evaluate, export_onnx, leaderboard, read_records
     from harness.errors import HarnessError
-    from harness.loading import load_model, load_protocol
+    from harness.fitting import fit
+    from harness.loading import load_model, load_protocol, wrap
     from harness.records.record import Record
     from harness.types import Block, Dataset, Descriptions, Descriptor, Protocol, Quantity, Scores
+    from harness.wrapping import Wrapper
 
 # ONNX Runtime reports to its maker unless this is set before its import, which may be a plug-in's.
 if not os.environ.get("ORT_DISABLE_TELEMETRY"):  # 0 stays 0
@@ -34,23 +36,29 @@ __all__ = [
     "Quantity",
     "Record",
     "Scores",
+    "Wrapper",
     "evaluate",
     "export_onnx",
+    "fit",
     "leaderboard",
     "load_model",
     "load_protocol",
     "read_records",
+    "wrap",
 ]
 
 _HOMES = {
     "HarnessError": "harness.errors",
     "Record": "harness.records.record",
+    "Wrapper": "harness.wrapping",
     "evaluate": "harness.api",
     "export_onnx": "harness.api",
+    "fit": "harness.fitting",
     "leaderboard": "harness.api",
     "load_model": "harness.loading",
     "load_protocol": "harness.loading",
     "read_records": "harness.api",
+    "wrap": "harness.loading",
 }  # of the names that are not in `harness.types`
 
 

@@ -9,7 +9,7 @@ import json
 import logging
 import platform
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
@@ -20,12 +20,18 @@ from harness.data.weights import NotHere, Weights
 from harness.distances import DISTANCES
 from harness.errors import HarnessError, UnknownNameError
 from harness.files import folders
+from harness.types import Conventions, Descriptor, size
+from harness.vector_folder import Model
 
 PERMISSIVE = frozenset(
     {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0", "ISC", "MIT",
      "MIT-0", "Unlicense", "Zlib"}
 )  # fmt: skip
 """Licences, by their SPDX names, that allow any use, and ask for no more than to be named."""
+
+OF_THE_CARD = (  # fields of a row that no list of models shows
+    "packages", "weights", "sha256", "revision", "conventions", "stored", "libraries", "more",
+)  # fmt: skip
 
 Row = TypeVar("Row", "ModelRow", "ProtocolRow")
 
@@ -43,12 +49,17 @@ class ModelRow:
     licence: str
     packages: tuple[str, ...] = ()  # of extras, which must be installed: "torch", "onnx"
     weights: tuple[str, ...] = ()  # names of published weights; (): those of its own name, if any
+    sha256: str | None = None  # of weights that come with its package
+    revision: int = 1
+    conventions: Conventions | None = None
+    stored: str | None = None
+    libraries: tuple[str, ...] = ()  # of a model that was made and asked
+    more: Mapping[str, object] = field(default_factory=dict)  # further facts of its card, for JSON
 
     @property
     def bytes(self) -> int:
-        """Size of a vector."""
-        kind = DISTANCES[self.distance]
-        return kind.columns(self.dim) * kind.dtype().itemsize
+        """Size of a vector where it is kept."""
+        return size(DISTANCES[self.distance], self.dim, self.stored)
 
 
 @dataclass(frozen=True)
@@ -74,7 +85,7 @@ class ListedModel:
         """Its facts as JSON has them: `trained_on` is null where nobody says on what."""
         row = self.row
         facts = {**asdict(row), "bytes": row.bytes} if row else {}
-        for name in ("packages", "weights"):
+        for name in OF_THE_CARD:
             facts.pop(name, None)
         if row and row.trained_on is not None:
             facts["trained_on"] = sorted(row.trained_on)
@@ -97,30 +108,60 @@ class ListedProtocol:
         return {**asdict(self), "data": dict(self.data)}
 
 
+def rows(kind: type[Row]) -> dict[str, Row]:
+    """The rows of a kind that installed packages bring, by name."""
+    found: dict[str, Row] = {}
+    for name in registry.names("catalogues"):
+        try:
+            brought = registry.load("catalogues", name)()
+        except (ImportError, LookupError) as error:  # one broken package must not hide others
+            log.warning("%s", error)
+            continue
+        found |= {row.name: row for row in brought if isinstance(row, kind)}
+    return found
+
+
+def row_of(made: Model) -> ModelRow:
+    """The facts of a model that was made."""
+    row = ModelRow(
+        made.name,
+        made.dim,
+        made.distance.name,
+        made.trained_on,
+        made.licence,
+        sha256=made.weights,
+        revision=made.revision,
+        libraries=made.libraries,
+    )
+    if not isinstance(made, Descriptor):
+        return row
+    return replace(row, conventions=made.conventions, stored=made.stored)
+
+
 def models(results: Path | None = None) -> list[ListedModel]:
     """Every installed model.
 
     Args:
         results: a folder of records, beside which the facts of their runs tell speeds.
     """
-    rows = _rows(ModelRow)
+    found = rows(ModelRow)
     published = published_weights.known()
     speeds = _speeds(results) if results else {}
     return [
-        _listed(name, rows.get(name), published, speeds.get(name))
+        _listed(name, found.get(name), published, speeds.get(name))
         for name in registry.names("descriptors")
     ]
 
 
 def protocols() -> list[ListedProtocol]:
     """Every installed protocol, and which of its published data are here."""
-    rows = _rows(ProtocolRow)
+    brought = rows(ProtocolRow)
     sets = datasets.known()
     found = []
     for name in registry.names("protocols"):
         family = name.partition("/")[0].partition("+")[0]
         data = {key: one.state for key, one in sorted(sets.items()) if family in one.needs}
-        headline = rows[name].headline if name in rows else None
+        headline = brought[name].headline if name in brought else None
         found.append(ListedProtocol(name, _source("protocols", name), headline, data))
     return found
 
@@ -151,18 +192,6 @@ def not_trained_on(listed: Iterable[ListedModel], data: str) -> list[ListedModel
     ]
 
 
-def _rows(kind: type[Row]) -> dict[str, Row]:
-    found: dict[str, Row] = {}
-    for name in registry.names("catalogues"):
-        try:
-            brought = registry.load("catalogues", name)()
-        except (ImportError, LookupError) as error:  # one broken package must not hide others
-            log.warning("%s", error)
-            continue
-        found |= {row.name: row for row in brought if isinstance(row, kind)}
-    return found
-
-
 def _listed(
     name: str, row: ModelRow | None, published: Mapping[str, Weights], speed: float | None
 ) -> ListedModel:
@@ -178,7 +207,7 @@ def _listed(
             not_here = isinstance(error, NotHere) or isinstance(error.__cause__, NotHere)
             told = fetched if not_here and fetched else str(error)
             return ListedModel(name, source, None, not not_here, told, speed)
-        row = ModelRow(name, made.dim, made.distance.name, made.trained_on, made.licence)
+        row = row_of(made)
     else:
         missing = [one for one in row.packages if find_spec(one) is None]
         if missing:

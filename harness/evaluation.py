@@ -25,6 +25,7 @@ from harness.types import (
     Protocol,
     Scores,
     Vectors,
+    must_be_stored_exactly,
 )
 from harness.vector_folder import Model, VectorFolder
 
@@ -272,6 +273,8 @@ def _checked(model: Model, name: str, n: int, vectors: Vectors) -> Vectors:
             f"{model.name} gave {bad} of {n} vectors of {name} that are not finite;"
             " `harness check --model` shows on which patches"
         )
+    if isinstance(model, Descriptor):
+        must_be_stored_exactly(vectors, model.stored, f"{model.name}: a vector of {name}")
     fill = -model.dim % 8 if dtype == np.uint8 else 0
     if fill and (vectors[:, -1] & ((1 << fill) - 1)).any():
         raise InputError(

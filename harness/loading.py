@@ -3,10 +3,11 @@
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness import errors, plugins, progress, registry
+from harness import errors, expression, plugins, progress, registry, wrapping
 from harness.data.weights import NotHere
 from harness.errors import InputError, UnknownNameError
 from harness.settings import Options, accepted
@@ -21,8 +22,8 @@ def load_model(name_or_path: str | Path | Model, *, device: str = "auto") -> Mod
 
     Args:
         name_or_path: an installed name, as `harness models` lists them; "FILE.py:NAME"; an ONNX
-            file; or a folder of vectors, a CSV file for each block of patches. A model is returned
-            as it is.
+            file; or a folder of vectors, a CSV file for each block of patches. Wrappers may follow
+            a model: "sift|root". A model is returned as it is.
         device: "cpu", "cuda", or "auto": CUDA where it works.
 
     Raises:
@@ -40,6 +41,22 @@ def load_model(name_or_path: str | Path | Model, *, device: str = "auto") -> Mod
             f"{name!r} is a family of models: {', '.join(members)}; name one of them"
         )
     return plugins.model(name, device=device)
+
+
+def wrap(model: Descriptor, wrappers: str, *, device: str = "auto") -> Descriptor:
+    """A descriptor with wrappers around it, as "MODEL|WRAPPERS" is for a model that has a name.
+
+    Args:
+        model: the descriptor.
+        wrappers: from left to right, as in "root|signs".
+        device: for models that are arguments of wrappers, as for `load_model`.
+
+    Raises:
+        UnknownNameError: if there is no such wrapper; says the nearest name.
+        HarnessError: as `wrapping.applied` does.
+    """
+    calls = expression.calls(wrappers)
+    return wrapping.applied(model, calls, partial(load_model, device=device))
 
 
 def load_models(given: Sequence[str | Path | Model], *, device: str = "auto") -> list[Model]:
@@ -127,10 +144,16 @@ def with_data(options: Options) -> Options:
 
 
 def model_names(name: str) -> list[str]:
-    """The name of a model itself, or those of a family: "tfeat" stands for "tfeat.liberty" etc."""
+    """The name of a model itself, or those of a family: "tfeat" stands for "tfeat.liberty" etc.
+
+    Wrappers of a family, as in "tfeat|root", are around each of its members.
+    """
+    base, wrappers = expression.parse(name)
     known = registry.names("descriptors")
-    below = [one for one in known if one.startswith(f"{name}.")]
-    return below if below and name not in known else [name]
+    below = [one for one in known if one.startswith(f"{base}.")]
+    if not below or base in known:
+        return [name]
+    return [expression.BAR.join([one, *map(str, wrappers)]) for one in below]
 
 
 def protocol_names(name: str) -> list[str]:

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from harness import extras, registry, vector_folder
+from harness import expression, extras, registry, vector_folder, wrapping
 from harness.code import code_sha256, source_sha256
 from harness.data.weights import NotHere
 from harness.distances import HAMMING, L2
@@ -41,7 +42,8 @@ _ALONE = "it is read alone: what it imports must be installed"
 def model(spec: str, *, device: str = "cpu") -> Descriptor | VectorFolder:
     """The model that `spec` names: an installed name, file.py:name, a .onnx file or a CSV folder.
 
-    An installed name takes precedence over a folder of the same name; "./sift" names the folder.
+    Wrappers may follow, as in "MODEL|NAME(ARG)|NAME"; see `harness.wrapping`. An installed name
+    takes precedence over a folder of the same name; "./sift" names the folder.
     Device "auto" is CUDA if the model supports it and it works here; "cuda" is CUDA or an error.
 
     Raises:
@@ -54,7 +56,10 @@ def model(spec: str, *, device: str = "cpu") -> Descriptor | VectorFolder:
     """
     if device not in DEVICES:
         raise InputError(f"no device {device!r}; known: {', '.join(DEVICES)}")
-    made = _named(spec, device)
+    base, wrappers = expression.parse(spec)
+    made = _named(base, device)
+    if wrappers:
+        made = wrapping.applied(made, wrappers, partial(model, device=device))
     if device == "cuda" and "cuda" not in made.provider.lower():
         raise ComputeError(f"{spec} can't compute on cuda: it computes on {made.provider}")
     return made

@@ -22,6 +22,7 @@ KINDS = (
     "catalogues",
     "methods",
     "networks",
+    "wrappers",
 )
 
 

@@ -112,13 +112,40 @@ def accepted(
         if name not in types:
             raise UnknownNameError(f"{subject}: {registry.unknown('options', name, types)}")
     arguments = {
-        name: _checked(value, types[name], f"{subject}: {name}") for name, value in given.items()
+        name: checked(value, types[name], f"{subject}: {name}") for name, value in given.items()
     }
     for name, of_fields in fields.items():
         values = {field: arguments.pop(field) for field in of_fields if field in arguments}
         if values:
             arguments[name] = dataclasses[name](**values)
     return arguments
+
+
+def checked(value: object, annotation: Any, subject: str) -> Any:
+    """A value of the type of its annotation; a missing annotation takes any value.
+
+    Args:
+        value: typed text is `Typed`.
+        annotation: of the option or argument.
+        subject: names the option or argument in messages.
+
+    Raises:
+        InputError: if no reading of the value has the type; names the right values.
+    """
+    if annotation is inspect.Parameter.empty:
+        return str(value) if isinstance(value, Typed) else value
+    adapter: TypeAdapter[Any]
+    if is_dataclass(annotation):  # so pydantic does not look at the types of its fields
+        adapter = TypeAdapter(InstanceOf[annotation])
+    else:
+        adapter = TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
+    try:
+        return taken(value, partial(adapter.validate_python, strict=True))
+    except ValidationError as error:
+        none = " or none" if NoneType in get_args(annotation) else ""
+        raise InputError(
+            f"{subject} is {value!r:.60}; it should be {_wanted(error)}{none}"
+        ) from error
 
 
 def taken(value: object, take: Callable[[Any], T]) -> T:
@@ -151,23 +178,6 @@ def _annotations(maker: Callable[..., Any], *, also_positional: bool = False) ->
         if parameter.kind is parameter.KEYWORD_ONLY
         or (also_positional and parameter.kind is parameter.POSITIONAL_OR_KEYWORD)
     }
-
-
-def _checked(value: object, annotation: Any, subject: str) -> object:
-    if annotation is inspect.Parameter.empty:
-        return str(value) if isinstance(value, Typed) else value
-    adapter: TypeAdapter[Any]
-    if is_dataclass(annotation):  # so pydantic does not look at the types of its fields
-        adapter = TypeAdapter(InstanceOf[annotation])
-    else:
-        adapter = TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
-    try:
-        return taken(value, partial(adapter.validate_python, strict=True))
-    except ValidationError as error:
-        none = " or none" if NoneType in get_args(annotation) else ""
-        raise InputError(
-            f"{subject} is {value!r:.60}; it should be {_wanted(error)}{none}"
-        ) from error
 
 
 def _wanted(error: ValidationError) -> str:

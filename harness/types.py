@@ -82,6 +82,7 @@ class Dataset:
 
 
 SHA256 = "[0-9a-f]{64}"
+STORED = ("float16", "int8", "uint8")
 DIGITS = 15  # significant decimal digits that a float64 always keeps
 
 
@@ -121,6 +122,8 @@ class Descriptor:
     # Makes a torch module from uint8 patches [n, height, width] to vectors, for `harness export`.
     network: Callable[[], Any] | None = None
     conventions: Conventions | None = None  # not part of the model's identity
+    # The smaller type, one of STORED, in which each number of its vectors can be kept exactly.
+    stored: str | None = None
 
     def __post_init__(self) -> None:
         """Check the fields, since plug-ins set them and records and tables rely on them."""
@@ -142,6 +145,9 @@ class Descriptor:
                 f"{wrong} weights is {self.weights!r:.80}; a sha256 is wanted: 64 hexadecimal"
                 " digits, or None"
             )
+        if self.stored not in (None, *STORED):
+            known = ", ".join(STORED)
+            raise InputError(f"{wrong} stored is {self.stored!r:.60}, not None or one of {known}")
         if not isinstance(self.code, str):
             raise InputTypeError(f"{wrong} code is {self.code!r:.60}; a text is wanted")
         if not isinstance(self.libraries, tuple) or not all(map(is_text, self.libraries)):
@@ -154,6 +160,31 @@ class Descriptor:
     def width(self) -> int:
         """Number of columns of its array of vectors; 8 bits are packed into one column."""
         return self.distance.columns(self.dim)
+
+    @property
+    def bytes(self) -> int:
+        """Size of a vector where it is kept."""
+        return size(self.distance, self.dim, self.stored)
+
+
+def must_be_stored_exactly(vectors: Vectors, stored: str | None, subject: str) -> None:
+    """Refuse vectors with a number that the smaller type in which they are kept does not hold.
+
+    Raises:
+        InputError: if there is such a number; the message begins with `subject`.
+    """
+    if stored is None:
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        held = vectors.astype(stored).astype(vectors.dtype)
+    if not np.array_equal(held, vectors):
+        number = float(vectors[held != vectors][0])
+        raise InputError(f"{subject} has the number {number:g}, which {stored} does not hold")
+
+
+def size(distance: Distance, dim: int, stored: str | None) -> int:
+    """Bytes of a vector where it is kept: of packed bits, or of numbers in their smaller type."""
+    return distance.columns(dim) * np.dtype(stored or distance.dtype).itemsize
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from zoo.training.groups import Groups
 from zoo.training.recipe import Recipe
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-DESCRIPTOR, METHOD, PROTOCOL = re.findall(r"```python\n(.*?)```", TEXT, re.S)
+DESCRIPTOR, WRAPPER, METHOD, PROTOCOL = re.findall(r"```python\n(.*?)```", TEXT, re.S)
 (RECIPE,) = re.findall(r"```toml\n(.*?)```", TEXT, re.S)
 *LINES, MIRROR = re.findall(r"```diff\n(.*?)```", TEXT, re.S)
 
@@ -25,6 +25,13 @@ def made(source):
 
 def test_the_descriptor_keeps_every_law():
     laws = contracts.check_descriptor(made(DESCRIPTOR)["meanstd"]())
+    assert not [f"{law.name}: {law.detail}" for law in laws if not law.passed]
+
+
+def test_the_wrapped_descriptor_keeps_every_law():
+    wrapped = made(WRAPPER)["halves"](made(DESCRIPTOR)["meanstd"]())
+    assert wrapped.dim == 1
+    laws = contracts.check_descriptor(wrapped)
     assert not [f"{law.name}: {law.detail}" for law in laws if not law.passed]
 
 
@@ -43,10 +50,11 @@ def test_the_method_draws_the_batches_that_its_recipe_asks_for():
     Recipe.model_validate({**recipe, "name": "npairs", "data": ("x",)})
 
 
-EXAMPLES = [*zip(LINES, (DESCRIPTOR, METHOD, PROTOCOL), strict=True)]
+EXAMPLES = [*zip(LINES, (DESCRIPTOR, WRAPPER, METHOD, PROTOCOL), strict=True)]
+KINDS = ["descriptor", "wrapper", "method", "protocol"]
 
 
-@pytest.mark.parametrize(("diff", "source"), EXAMPLES, ids=["descriptor", "method", "protocol"])
+@pytest.mark.parametrize(("diff", "source"), EXAMPLES, ids=KINDS)
 def test_a_line_names_a_group_of_entry_points_and_an_object_of_its_example(diff, source):
     head, line = (text[1:] for text in diff.splitlines())
     assert head in (ROOT / "pyproject.toml").read_text("utf-8").splitlines()

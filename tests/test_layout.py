@@ -56,12 +56,14 @@ def test_imports_follow_the_arrows(package):
 
 
 SHARED = (
-    "zoo.backbones", "zoo.card", "zoo.describing", "zoo.published.describing", "zoo.published.rows",
-    "zoo.trained", "zoo.training",
+    "zoo.backbones", "zoo.card", "zoo.describing", "zoo.published.conventions",
+    "zoo.published.describing", "zoo.published.rows", "zoo.trained", "zoo.training",
+    "zoo.wrappers.compose", "zoo.wrappers.module",
 )  # fmt: skip
 DEFINED_BY = {  # methods that are said to be others with something more
     "zoo.adasample": ("zoo.sosnet",),
     "zoo.triplet_swap": ("zoo.published.tfeat",),
+    "zoo.wrappers.crops": ("zoo.wrappers.norms",),
 }
 
 

@@ -10,6 +10,7 @@ from harness import registry
 from harness.distances import DISTANCES
 from harness.errors import FileMissingError, InputError
 from harness.files import atomic
+from harness.types import Conventions
 from zoo.training.recipe import Part
 
 Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
@@ -93,3 +94,13 @@ def read(file: Path) -> Card:
 def write(file: Path, card: Card) -> None:
     """Write a card atomically; the same card gives the same bytes."""
     atomic.write_text(file, card.model_dump_json(indent=1) + "\n")
+
+
+def conventions(card: Card) -> Conventions:
+    """How a trained network reads a patch."""
+    return Conventions(
+        "the whole patch",
+        card.side,
+        "by the network, from 8-bit grey values to the vector",
+        f"trained by this project; {card.recipe.get('paper', 'no paper')}",
+    )

@@ -4,6 +4,8 @@ from pathlib import Path
 
 from harness.catalogue import ModelRow
 from zoo import card as cards
+from zoo.card import Card
+from zoo.published import conventions
 from zoo.published.git_rows import DSM, DSM_BINARY, HARDNET, HYNET, SOSNET
 from zoo.published.rows import HARDTFEAT, TFEAT
 
@@ -20,6 +22,9 @@ def models() -> list[ModelRow]:
             frozenset(card.trained_on),
             card.licence,
             packages=("torch", "onnx", "onnxscript", "onnxruntime"),
+            sha256=card.weights,
+            conventions=cards.conventions(card),
+            more=_training(card),
         )
         for card in map(cards.read, sorted(FOLDER.glob("*.json")))
     ]
@@ -33,3 +38,17 @@ def models() -> list[ModelRow]:
         for row in table.values()
     ]
     return [*shipped, *published]
+
+
+def _training(card: Card) -> dict[str, object]:
+    """How weights were trained, for the card of the model."""
+    return {
+        "recipe": card.recipe.get("name"),
+        "data": [each.name for each in card.data],
+        "steps": card.steps,
+        "hours": card.hours,
+        "machine": card.machine,
+        "seed": card.seed,
+        "limits": card.limits,
+        "scores": {name: each.value for name, each in card.scores.items()},
+    }

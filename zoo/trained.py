@@ -12,7 +12,8 @@ from torch import nn
 from harness.code import code_sha256
 from harness.distances import DISTANCES
 from harness.errors import FileMissingError, InputError, one_line
-from harness.types import Conventions, Descriptor, Patches, Vectors
+from harness.types import Descriptor, Patches, Vectors
+from zoo import card as cards
 from zoo.backbones import Deployed, Network
 from zoo.card import Card
 from zoo.training.recipe import UNFIT, find, make, reason
@@ -101,10 +102,5 @@ def by_torch(weights: Path, card: Card) -> Descriptor:
         libraries=("numpy", "torch"),
         provider="torch-cpu",
         network=network,
-        conventions=Conventions(
-            "the whole patch",
-            card.side,
-            "by the network, from 8-bit grey values to the vector",
-            f"trained by this project; {card.recipe.get('paper', 'no paper')}",
-        ),
+        conventions=cards.conventions(card),
     )

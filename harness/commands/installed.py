@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.commands.options import AsJson, ResultsFolder
+from harness.errors import InputError
 from harness.escape import say, visible
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ FEW = 2  # names of training data that a cell holds
 
 
 def models(
+    name: Annotated[
+        str | None, typer.Argument(help="One model, or a family, for its card with all facts.")
+    ] = None,
     licence: Annotated[
         str | None,
         typer.Option(
@@ -41,7 +45,15 @@ def models(
     results: ResultsFolder = Path("results"),
     as_json: AsJson = False,
 ) -> None:
-    """List the installed models; speeds are of runs on this machine."""
+    """List the installed models, or print the card of one.
+
+    Speeds are of runs on this machine.
+    """
+    if name is not None:
+        if licence is not None or not_trained_on is not None or here:
+            raise InputError("a card is of one model: leave out the options that choose models")
+        _print_cards(name, as_json)
+        return
     from harness import catalogue
 
     found = catalogue.models(results)
@@ -60,6 +72,18 @@ def models(
         [*heads, *["patches/s"] * measured],
         [_model_cells(one)[: len(heads) + measured] for one in found],
     )
+
+
+def _print_cards(name: str, as_json: bool) -> None:
+    from harness import model_card
+
+    found = model_card.cards(name)
+    if as_json:
+        print(json.dumps(found[0] if len(found) == 1 else found, indent=1))
+        return
+    for facts in found:
+        for line in model_card.lines(facts):
+            say(line)
 
 
 def protocols(as_json: AsJson = False) -> None:

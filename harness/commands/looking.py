@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.commands.command import LIST
 from harness.commands.options import (
     AllowPartial,
     BatchSize,
@@ -108,7 +109,9 @@ def show(
 
 
 def check(
-    model: Annotated[str | None, typer.Option(help="Descriptors, as for eval.")] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar=f"MODEL{LIST}", help="Descriptors, as for eval.")
+    ] = None,
     protocol: Annotated[
         str | None, typer.Option(help="Protocols, as for eval, on their sample or --data.")
     ] = None,

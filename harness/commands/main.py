@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,6 +15,7 @@ from harness import extras, stopping
 from harness.commands import (
     data,
     evaluating,
+    fitting,
     installed,
     looking,
     onnx_export,
@@ -21,6 +23,7 @@ from harness.commands import (
     training,
     weights,
 )
+from harness.commands.command import Command
 from harness.errors import HarnessError, OutOfMemory
 from harness.escape import visible
 
@@ -38,31 +41,36 @@ def _commands(about: str | None, epilog: str | None = None) -> typer.Typer:
     )
 
 
+def _add(to: typer.Typer, function: Callable[..., None], name: str | None = None) -> None:
+    to.command(name, cls=Command)(function)
+
+
 app = _commands(__doc__, "With HARNESS_DEBUG=1 an error is shown with its traceback.")
-app.command("eval")(evaluating.evaluate)
-app.command()(looking.describe)
-app.command()(onnx_export.export)
-app.command()(looking.show)
-app.command()(installed.models)
-app.command()(installed.protocols)
-app.command()(evaluating.leaderboard)
-app.command()(looking.check)
-app.command()(training.train)
-app.command()(training.recipes)
-app.command("doctor")(installed.doctor)
+_add(app, evaluating.evaluate, "eval")
+_add(app, looking.describe)
+_add(app, onnx_export.export)
+_add(app, looking.show)
+_add(app, installed.models)
+_add(app, installed.protocols)
+_add(app, evaluating.leaderboard)
+_add(app, looking.check)
+_add(app, training.train)
+_add(app, training.recipes)
+_add(app, fitting.fit)
+_add(app, installed.doctor, "doctor")
 
 data_app = _commands("Make, fetch and check data sets.")
-data_app.command()(data.build)
-data_app.command("list")(data.listing)
-data_app.command()(data.fetch)
-data_app.command()(data.verify)
-data_app.command()(data.path)
+_add(data_app, data.build)
+_add(data_app, data.listing, "list")
+_add(data_app, data.fetch)
+_add(data_app, data.verify)
+_add(data_app, data.path)
 app.add_typer(data_app, name="data")
 
 weights_app = _commands("Published weights.")
-weights_app.command()(weights.add)
-weights_app.command()(weights.fetch)
-weights_app.command("list")(weights.listing)
+_add(weights_app, weights.add)
+_add(weights_app, weights.fetch)
+_add(weights_app, weights.listing, "list")
 app.add_typer(weights_app, name="weights")
 
 

@@ -7,11 +7,21 @@ from typing import Annotated
 
 import typer
 
+from harness import expression
+from harness.commands.command import LIST
 from harness.errors import InputError
 
-MODEL = "name from `harness models`, FILE.py:NAME, FILE.onnx, or a folder of vectors"
+MODEL = (
+    "name from `harness models`, FILE.py:NAME, FILE.onnx, or a folder of vectors; wrappers may"
+    ' follow, as in "NAME|root"'
+)
 ModelNames = Annotated[
-    str, typer.Option("--model", help=f"A {MODEL}; several separated by commas, without spaces.")
+    str,
+    typer.Option(
+        "--model",
+        metavar=f"MODEL{LIST}",
+        help=f"A {MODEL}; several separated by commas, without spaces.",
+    ),
 ]
 ModelName = Annotated[str, typer.Option("--model", help=f"One model: a {MODEL}.")]
 ProtocolName = Annotated[
@@ -42,12 +52,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 
 
 def names(option: str, text: str) -> list[str]:
-    """The names in a list that is separated by commas.
+    """The names in a list that is separated by commas; commas in parentheses don't separate.
 
     Raises:
-        InputError: if a name is empty.
+        InputError: if a name is empty, or a parenthesis is not closed.
     """
-    found = [name.strip() for name in text.split(",")]
+    found = expression.split(text, ",") if "," in text else [text.strip()]
     if not all(found):
         raise InputError(f"{option} is {text!r}: a name is missing")
     return found

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from harness import registry
+from harness.commands.command import LIST
 from harness.commands.options import Device, names
 from harness.escape import say
 
@@ -18,6 +19,7 @@ def train(
         str | None,
         typer.Option(
             "--data",
+            metavar=f"NAME{LIST}",
             help="A folder, or a name from `harness data list`; several separated by commas,"
             " without spaces.",
         ),

@@ -10,9 +10,9 @@ import numpy as np
 from harness import data_names
 from harness.contracts.law import Broken, Law, tried
 from harness.distances import ANGLE, HAMMING
-from harness.errors import FAILURES
+from harness.errors import FAILURES, InputError
 from harness.evaluation import SIDES, UNIT
-from harness.types import Descriptor, Patches
+from harness.types import Descriptor, Patches, must_be_stored_exactly
 
 NOISY = 1e-4  # share of the largest number: the size of a batch changes the order of sums
 
@@ -77,6 +77,10 @@ def _must_be_comparable(descriptor: Descriptor, rows: np.ndarray, subject: str) 
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if bad.size:
         raise Broken(f"row {bad[0]} of {subject} is not finite")
+    try:
+        must_be_stored_exactly(rows, descriptor.stored, subject)
+    except InputError as error:
+        raise Broken(str(error)) from error
     if descriptor.distance is ANGLE:
         off = np.abs(np.linalg.norm(rows, axis=1) - 1)
         if not (off <= UNIT).all():

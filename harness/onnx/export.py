@@ -89,7 +89,8 @@ def contents_of(
     if descriptor.network is None:
         raise InputError(
             f"{descriptor.name} can't be exported: it has no network (Descriptor.network, a"
-            " function that makes a torch module from uint8 patches to vectors)"
+            " function that makes a torch module from uint8 patches to vectors); some wrappers have"
+            " none either"
         )
     if precision not in onnx_precision.KINDS:
         raise InputError(f"no precision {precision!r}; known: {', '.join(onnx_precision.KINDS)}")

@@ -21,7 +21,7 @@ from harness.data_names import DataNames
 from harness.distances import DISTANCES
 from harness.errors import InputError
 from harness.files import atomic, folders
-from harness.types import Protocol, Quantity, Scores
+from harness.types import STORED, Descriptor, Protocol, Quantity, Scores
 from harness.vector_folder import Model
 
 RECORDS = "records"  # below the results
@@ -47,6 +47,10 @@ class ModelFacts(_Part):
     trained_on: list[str] | None  # None: unknown
     weights: str | None = Field(pattern="^[0-9a-f]{64}$")
     revision: int = Field(ge=1)  # raised by hand whenever the vectors change
+    # The smaller type in which each number of a vector can be kept.
+    stored: str | None = Field(
+        default=None, pattern=f"^({'|'.join(STORED)})$", exclude_if=lambda found: found is None
+    )
 
     @property
     def identity(self) -> dict[str, object]:
@@ -55,8 +59,9 @@ class ModelFacts(_Part):
 
     @property
     def size(self) -> str:
-        """The size of a vector as tables show it: "128", or "256 bits"."""
-        return f"{self.dim}{' bits' if self.distance == 'hamming' else ''}"
+        """The size of a vector as tables show it: "128", "256 bits", or "128 int8" of a byte each."""
+        unit = "bits" if self.distance == "hamming" else self.stored
+        return f"{self.dim} {unit}" if unit else str(self.dim)
 
 
 class ProtocolFacts(_Part):
@@ -251,6 +256,7 @@ def record(
             else sorted({names.canonical(name) or name for name in trained_on}),
             weights=model.weights,
             revision=model.revision,
+            stored=model.stored if isinstance(model, Descriptor) else None,
         ),
         environment=Environment(
             harness=version("descriptor-harness"),

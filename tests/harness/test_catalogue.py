@@ -30,7 +30,9 @@ def asked(run, *arguments):
 def must_be_true(row, made):
     assert (row.dim, row.distance) == (made.dim, made.distance.name)
     assert (row.trained_on, row.licence) == (made.trained_on, made.licence)
-    assert row.bytes == made.width * made.distance.dtype().itemsize
+    assert row.bytes == made.bytes
+    assert (row.revision, row.conventions) == (made.revision, made.conventions)
+    assert row.stored == made.stored and row.sha256 in (None, made.weights)
     assert {*made.libraries} & {"torch", "onnx", "onnxscript"} <= {*row.packages}
 
 
