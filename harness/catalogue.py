@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from harness import data_names, extras, plugins, registry
 from harness.data import datasets, published_weights, weights
-from harness.data.weights import NotHere
+from harness.data.weights import NotHere, Weights
 from harness.distances import DISTANCES
 from harness.errors import HarnessError, UnknownNameError
 from harness.files import folders
@@ -42,6 +42,7 @@ class ModelRow:
     trained_on: frozenset[str] | None
     licence: str
     packages: tuple[str, ...] = ()  # of extras, which must be installed: "torch", "onnx"
+    weights: tuple[str, ...] = ()  # names of published weights; (): those of its own name, if any
 
     @property
     def bytes(self) -> int:
@@ -73,7 +74,8 @@ class ListedModel:
         """Its facts as JSON has them: `trained_on` is null where nobody says on what."""
         row = self.row
         facts = {**asdict(row), "bytes": row.bytes} if row else {}
-        facts.pop("packages", None)
+        for name in ("packages", "weights"):
+            facts.pop(name, None)
         if row and row.trained_on is not None:
             facts["trained_on"] = sorted(row.trained_on)
         own = {name: value for name, value in asdict(self).items() if name != "row"}
@@ -162,27 +164,27 @@ def _rows(kind: type[Row]) -> dict[str, Row]:
 
 
 def _listed(
-    name: str, row: ModelRow | None, published: Mapping[str, object], speed: float | None
+    name: str, row: ModelRow | None, published: Mapping[str, Weights], speed: float | None
 ) -> ListedModel:
     source = _source("descriptors", name)
-    fetched = f"harness weights fetch {name}"
-    here, remedy = True, ""
+    wanted = row.weights if row and row.weights else (name,)
+    absent = [one for one in wanted if one in published and not weights.is_here(published[one])]
+    fetched = f"harness weights fetch {' '.join(absent)}" if absent else ""
+    remedy = ""
     if row is None:
         try:
             made = plugins.model(name, device="cpu")
         except HarnessError as error:
-            absent = isinstance(error, NotHere) or isinstance(error.__cause__, NotHere)
-            told = fetched if absent and name in published else str(error)
-            return ListedModel(name, source, None, not absent, told, speed)
+            not_here = isinstance(error, NotHere) or isinstance(error.__cause__, NotHere)
+            told = fetched if not_here and fetched else str(error)
+            return ListedModel(name, source, None, not not_here, told, speed)
         row = ModelRow(name, made.dim, made.distance.name, made.trained_on, made.licence)
     else:
         missing = [one for one in row.packages if find_spec(one) is None]
         if missing:
             remedy = extras.remedy(missing[0])
-    file = published.get(name)
-    if isinstance(file, weights.Weights) and not weights.is_here(file):
-        here, remedy = False, " && ".join(filter(None, (remedy, fetched)))
-    return ListedModel(name, source, row, here, remedy, speed)
+    remedy = " && ".join(filter(None, (remedy, fetched)))
+    return ListedModel(name, source, row, not absent, remedy, speed)
 
 
 def _source(kind: str, name: str) -> str:

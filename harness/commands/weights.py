@@ -24,7 +24,7 @@ def add(
 def fetch(
     names: Annotated[list[str], typer.Argument(help="As `weights list` has them.")],
 ) -> None:
-    """Download published weights from their mirrors, checked by sha256."""
+    """Download published weights from their mirrors, checked by their hash."""
     from harness.data import download, published_weights
 
     known = published_weights.known()

@@ -52,7 +52,8 @@ def check(file: Path, copy: Copy) -> None:
         kind, _, wanted = copy.hash.partition(":")
         actual = digest(file, kind)
         if actual != wanted:
-            raise CopyRefused(f"its {kind} is {actual}, {wanted} is wanted: it is another file")
+            name = "git blob hash" if kind == "git" else kind
+            raise CopyRefused(f"its {name} is {actual}, {wanted} is wanted: it is another file")
 
 
 def digest(file: Path, kind: str = "sha256") -> str:

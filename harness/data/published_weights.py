@@ -9,7 +9,6 @@ from pathlib import Path
 
 from harness import registry
 from harness.data import download, weights
-from harness.data.copies import Copy
 from harness.data.download import Progress
 from harness.data.weights import Weights
 from harness.errors import UnknownNameError
@@ -42,14 +41,13 @@ def fetch(row: Weights, *, progress: Progress = lambda done, total: None) -> Pat
     Raises:
         SystemRefusedError: if no mirror does; gives the reason for each.
     """
-    folder = home.cache("weights", ".fetching", row.sha256)
+    folder = home.cache("weights", ".fetching", row.key)
     atomic.must_be_writable(folder, "weights can't be kept", home.REMEDY)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with locks.alone(folder.with_suffix(".lock")):
         if not weights.is_stored(row):  # another process may have fetched it in the meantime
-            copies = [Copy(url, f"sha256:{row.sha256}", row.size) for url in row.urls]
             download.fetch(
-                copies,
+                row.copies,
                 folder,
                 lambda file: weights.add(file, [row]),
                 title=f"{row.name}, {row.described}",

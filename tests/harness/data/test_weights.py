@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import mirrors
@@ -63,6 +64,17 @@ def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
         yield server
 
 
+def row_by_git(file: Path, **changed: object) -> Weights:
+    blob = b"blob %d\0" % file.stat().st_size + file.read_bytes()
+    known = {"sha256": "", "size": None, "git_blob": hashlib.sha1(blob).hexdigest()}
+    return Weights(**{**vars(row_of(file)), **known, **changed})
+
+
+def doubled(file: Path) -> dict[str, torch.Tensor]:
+    """A reader of a foreign format: numbers as text, each doubled."""
+    return {"w": 2 * torch.tensor([float(word) for word in file.read_text().split()])}
+
+
 def refusal(file: Path, *rows: Weights) -> str:
     with pytest.raises(ValueError) as refused:
         weights.add(file, rows)
@@ -98,6 +110,80 @@ def test_a_state_dict_may_be_nested(tmp_path: Path) -> None:
     file = tmp_path / "nested.pth"
     torch.save({"epoch": 3, "state_dict": {"w": torch.ones(2)}}, file)
     assert list(weights.tensors(file)) == ["w"]
+
+
+def test_a_row_without_a_hash_is_refused(checkpoint: Path) -> None:
+    with pytest.raises(ValueError, match=r"weights 'net\.a' has no hash"):
+        row_by_git(checkpoint, git_blob="")
+
+
+def test_the_hash_of_a_blob_is_that_of_git(tmp_path: Path) -> None:
+    file = tmp_path / "hello.txt"
+    file.write_bytes(b"hello\n")
+    assert row_by_git(file).git_blob == "ce013625030ba8dba906f756967f9e9ca394464a"  # git's own
+
+
+def test_a_file_may_be_known_by_the_hash_that_git_gives_it(checkpoint: Path) -> None:
+    row = row_by_git(checkpoint)
+    assert not weights.is_here(row)
+    assert weights.add(checkpoint, [row]) == row
+    assert torch.equal(weights.load(row)["layer.weight"], torch.arange(6.0).reshape(2, 3))
+
+
+def test_the_store_knows_the_sha256_that_a_row_does_not_say(checkpoint: Path, row: Weights) -> None:
+    by_git = row_by_git(checkpoint)
+    with pytest.raises(weights.NotHere):
+        weights.sha256(by_git)
+    weights.add(checkpoint, [by_git])
+    checkpoint.unlink()
+    assert weights.sha256(by_git) == weights.sha256(row) == row.sha256
+
+
+def test_all_hashes_of_a_row_must_be_those_of_the_file(checkpoint: Path) -> None:
+    row = row_by_git(checkpoint, sha256="0" * 64)
+    assert f"{'0' * 64} is wanted" in refusal(checkpoint, row)
+    row = row_by_git(checkpoint, git_blob="0" * 40, sha256=row_of(checkpoint).sha256)
+    assert f"its git blob hash is {row_by_git(checkpoint).git_blob}" in refusal(checkpoint, row)
+
+
+def test_files_of_one_name_may_lie_in_their_own_folders(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HARNESS_WEIGHTS", str(tmp_path))
+    rows = {}
+    for folder in ("a", "b"):
+        file = tmp_path / folder / checkpoint.name
+        file.parent.mkdir()
+        torch.save({folder: torch.ones(2)}, file)
+        row = row_by_git(file, name=folder)
+        rows[folder] = replace(row, file=f"{folder}/{file.name}")
+    assert [list(weights.load(row)) for row in rows.values()] == [["a"], ["b"]]
+    (tmp_path / "b/net.pth").write_bytes(PAGE)
+    assert "harness weights add b/net.pth" in refusal(tmp_path / "b/net.pth", *rows.values())
+
+
+def test_a_foreign_format_is_read_by_the_function_that_the_row_names(tmp_path: Path) -> None:
+    file = tmp_path / "net.txt"
+    file.write_text("1 2 3")
+    row = row_by_git(file, read=f"{__name__}:doubled")
+    weights.add(file, [row])
+    assert torch.equal(weights.load(row)["w"], torch.tensor([2.0, 4.0, 6.0]))
+
+
+def test_tensors_of_another_version_of_a_reader_are_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "net.txt"
+    file.write_text("1 2 3")
+    reader = tmp_path / "foreign_reader.py"
+    monkeypatch.syspath_prepend(tmp_path)
+    text = "import torch\ndef read(file):\n    return {'w': torch.ones(%d)}\n"
+    reader.write_text(text % 1)
+    row = row_by_git(file, read="foreign_reader:read")
+    weights.add(file, [row])
+    assert weights.is_here(row)
+    reader.write_text(text % 22)
+    assert not weights.is_here(row)
 
 
 def test_a_safetensors_file_may_be_added(tmp_path: Path) -> None:
@@ -277,6 +363,15 @@ def test_a_download_is_stored(checkpoint: Path, mirror: Mirror) -> None:
     row = row_of(checkpoint, mirror.give("net.pth", checkpoint.read_bytes()))
     assert published_weights.fetch(row) == weights.path(row)
     assert torch.equal(weights.load(row)["layer.weight"], torch.arange(6.0).reshape(2, 3))
+
+
+def test_a_download_may_be_known_by_the_hash_that_git_gives_it(
+    checkpoint: Path, mirror: Mirror
+) -> None:
+    urls = mirror.give("bad.pth", b"other"), mirror.give("net.pth", checkpoint.read_bytes())
+    row = row_by_git(checkpoint, urls=urls)
+    assert published_weights.fetch(row) == weights.path(row)
+    assert weights.sha256(row) == row_of(checkpoint).sha256
 
 
 def test_a_download_that_broke_off_is_gone_on_with(checkpoint: Path, mirror: Mirror) -> None:
