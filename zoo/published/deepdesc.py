@@ -10,8 +10,6 @@ The three layers are a convolution, tanh and pooling by the Euclidean norm; the 
 subtraction of the local mean. The vector has no unit length.
 """
 
-from pathlib import Path
-
 import torch
 from jaxtyping import Float, UInt8
 from torch import nn
@@ -19,26 +17,18 @@ from torch.nn import functional
 
 from harness import registry
 from harness.data import weights
-from harness.data.weights import Tensors, Weights
+from harness.data.weights import Weights
 from harness.distances import L2
 from harness.types import Conventions, Descriptor
-from zoo.published import torch7
 from zoo.published.describing import describe, resize
-from zoo.published.parts import Part
+from zoo.published.files.deepdesc import AVERAGED, LAYERS, SIDE
 
-SIDE = 64
 CONVENTIONS = Conventions(
     keypoint="the whole patch",
     side=SIDE,
     normalisation="each pixel by its mean and deviation in training; the vector is not unit",
     source="Simo-Serra et al., ICCV 2015; etrulls/deepdesc-release@0a97828",
 )
-LAYERS = (  # input, output, side of the kernel, side of the pooling
-    (1, 32, 7, 2),
-    (32, 64, 6, 3),
-    (64, 128, 5, 4),
-)
-AVERAGED = 5  # pixels on the side of a local mean
 
 
 class DeepDesc(nn.Module):
@@ -61,15 +51,15 @@ class DeepDesc(nn.Module):
         """Describe 8-bit patches of any size."""
         x = (resize(patches, SIDE) - self.mean) / self.deviation
         x = x[:, None]  # (n, 1, 64, 64)
-        x = norm_pooled(torch.tanh(self.conv1(x)), 2)  # (n, 32, 29, 29)
+        x = pooled(torch.tanh(self.conv1(x)), 2)  # (n, 32, 29, 29)
         x = x - local_mean(x, self.mean1)
-        x = norm_pooled(torch.tanh(self.conv2(x)), 3)  # (n, 64, 8, 8)
+        x = pooled(torch.tanh(self.conv2(x)), 3)  # (n, 64, 8, 8)
         x = x - local_mean(x, self.mean2)
-        x = norm_pooled(torch.tanh(self.conv3(x)), 4)  # (n, 128, 1, 1)
+        x = pooled(torch.tanh(self.conv3(x)), 4)  # (n, 128, 1, 1)
         return x.flatten(1)
 
 
-def norm_pooled(x: Float[torch.Tensor, "n c h w"], side: int) -> Float[torch.Tensor, "n c i j"]:
+def pooled(x: Float[torch.Tensor, "n c h w"], side: int) -> Float[torch.Tensor, "n c i j"]:
     """The Euclidean norm of each square; nn.SpatialLPPooling of Torch7 with norm 2."""
     return (functional.avg_pool2d(x * x, side) * side**2).sqrt()
 
@@ -85,45 +75,45 @@ def local_mean(
     return average(x) / inside
 
 
-def tensors(file: Path) -> Tensors:
-    """The parameters of a published file, by the names of `DeepDesc`.
-
-    Raises:
-        InputError: if the file is not a Torch7 file, or contains another network.
-    """
-    published = Part(file, torch7.read(file))
-    found = {
-        "mean": published["mean"].numbers(1, SIDE, SIDE)[0],
-        "deviation": published["std"].numbers(1, SIDE, SIDE)[0],
-    }
-    modules = published["desc"]["fields"]["modules"]
-    for layer, (inputs, outputs, side, pooled) in enumerate(LAYERS, 1):
-        convolution, tanh, pooling, subtraction = (
-            modules[4 * layer - 3 + step] for step in range(4)
-        )
-        convolution["kind"].must_be("nn.SpatialConvolution")
-        for name, wanted in {"dH": 1, "dW": 1, "padH": 0, "padW": 0}.items():
-            convolution["fields"][name].must_be(wanted)
-        found[f"conv{layer}.weight"] = convolution["fields"]["weight"].numbers(
-            outputs, inputs, side, side
-        )
-        found[f"conv{layer}.bias"] = convolution["fields"]["bias"].numbers(outputs)
-        tanh["kind"].must_be("nn.Tanh")
-        pooling["kind"].must_be("nn.SpatialLPPooling")
-        for name in ("kH", "kW", "dH", "dW"):
-            pooling["fields"][name].must_be(pooled)
-        pooling["fields"]["modules"][1]["kind"].must_be("nn.Square")  # the norm is 2
-        if layer == len(LAYERS):
-            subtraction["kind"].must_be("nn.Reshape")
-            break
-        subtraction["kind"].must_be("nn.SpatialSubtractiveNormalization")
-        average = subtraction["fields"]["meanestimator"]["fields"]["modules"][2]["fields"]
-        found[f"mean{layer}.weight"] = average["weight"].numbers(1, outputs, AVERAGED, AVERAGED)
-        found[f"mean{layer}.bias"] = average["bias"].numbers(1)
-    return {name: torch.from_numpy(array.copy()) for name, array in found.items()}
-
-
 def _network(row: Weights) -> DeepDesc:
     network = DeepDesc()
     network.load_state_dict(weights.load(row), strict=True)
     return network.eval()
+
+
+def _published(split: str, device: str) -> Descriptor:
+    row: Weights = registry.load("weights", "deepdesc")[split]
+    network = _network(row).to(device)
+    return Descriptor(
+        row.name,
+        lambda patches: describe(network, patches, device),
+        L2,
+        dim=128,
+        trained_on=row.trained_on,
+        licence=row.licence,
+        weights=row.sha256,
+        libraries=("numpy", "torch"),
+        conventions=CONVENTIONS,
+        provider=f"torch-{torch.device(device).type}",
+        network=lambda: _network(row),
+    )
+
+
+def split1(device: str = "cpu") -> Descriptor:
+    """DeepDesc trained on PhotoTour's Liberty and Yosemite."""
+    return _published("split1", device)
+
+
+def split2(device: str = "cpu") -> Descriptor:
+    """DeepDesc trained on PhotoTour's Liberty and Notre Dame."""
+    return _published("split2", device)
+
+
+def split3(device: str = "cpu") -> Descriptor:
+    """DeepDesc trained on PhotoTour's Yosemite and Notre Dame."""
+    return _published("split3", device)
+
+
+def split4(device: str = "cpu") -> Descriptor:
+    """DeepDesc trained on a part of each scene of PhotoTour; the authors recommend it."""
+    return _published("split4", device)

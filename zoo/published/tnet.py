@@ -7,21 +7,18 @@ Weights: Apache-2.0, https://github.com/vijaykbg/deep-patchmatch.
 The mean image of the training set is subtracted from the 64x64 patch; the vector has unit length.
 """
 
-from pathlib import Path
-
 import torch
 from jaxtyping import Float, UInt8
 from torch import nn
 
 from harness import registry
 from harness.data import weights
-from harness.data.weights import Tensors, Weights
+from harness.data.weights import Weights
 from harness.distances import L2
 from harness.types import Conventions, Descriptor
-from zoo.published import matconvnet
 from zoo.published.describing import describe, resize
+from zoo.published.files.tnet import CONVOLUTIONS, KINDS, SIDE
 
-SIDE = 64
 DIM = 256
 CONVENTIONS = Conventions(
     keypoint="the whole patch",
@@ -29,18 +26,6 @@ CONVENTIONS = Conventions(
     normalisation="less the mean image of the training set; the vector to unit length",
     source="Kumar et al., CVPR 2016; vijaykbg/deep-patchmatch@a1a66c2",
 )
-KINDS = (
-    *("conv", "relu", "pool", "conv", "relu", "pool"),
-    *("conv", "relu", "conv", "relu", "conv", "normalize"),
-)
-CONVOLUTIONS = (  # place in KINDS, output, input, side, stride
-    (0, 96, 1, 7, 3),
-    (3, 192, 96, 5, 1),
-    (6, 256, 192, 3, 1),
-    (8, 256, 256, 1, 1),
-    (10, 256, 256, 1, 1),
-)
-NORMALISED = (512, 0, 1, 0.5)  # window, constant, factor, power: the length of the whole vector
 
 
 class TNet(nn.Module):
@@ -53,7 +38,7 @@ class TNet(nn.Module):
         super().__init__()
         self.register_buffer("mean", torch.zeros(SIDE, SIDE))
         layers: list[nn.Module] = [nn.MaxPool2d(2) if kind == "pool" else nn.ReLU() for kind in KINDS[:-1]]
-        for place, outputs, inputs, side, stride in CONVOLUTIONS:
+        for place, (outputs, inputs, side, stride) in CONVOLUTIONS.items():
             layers[place] = nn.Conv2d(inputs, outputs, side, stride)
         self.layers = nn.Sequential(*layers)
 
@@ -65,24 +50,40 @@ class TNet(nn.Module):
         return x / (x * x).sum(dim=1, keepdim=True).clamp(min=1e-30).sqrt()
 
 
-def tensors(file: Path) -> Tensors:
-    """The parameters of a published file, by the names of `TNet`.
+def _network(row: Weights) -> TNet:
+    network = TNet()
+    network.load_state_dict(weights.load(row), strict=True)
+    return network.eval()
 
-    Raises:
-        InputError: if the file is not a .mat file, or contains another network.
-    """
-    published = matconvnet.read(file)
-    layers = matconvnet.layers(published["net"])
-    published["net"]["layers"].must_have(len(KINDS))
-    found = {"mean": published["averageImage"].numbers(SIDE, SIDE)}
-    for layer, kind in zip(layers, KINDS, strict=True):
-        layer["type"].must_be(kind)
-        if kind == "pool":
-            layer["method"].must_be("max")
-            for name, wanted in {"pool": 2, "stride": 2, "pad": 0}.items():
-                layer[name].must_be(wanted)
-    for place, outputs, inputs, side, stride in CONVOLUTIONS:
-        shape = (outputs, inputs, side, side)
-        found |= matconvnet.convolution(layers[place], f"layers.{place}", shape, stride=stride)
-    layers[-1]["param"].must_be(NORMALISED)
-    return {name: torch.from_numpy(array.copy()) for name, array in found.items()}
+
+def _published(scene: str, device: str) -> Descriptor:
+    row: Weights = registry.load("weights", "tnet")[scene]
+    network = _network(row).to(device)
+    return Descriptor(
+        row.name,
+        lambda patches: describe(network, patches, device, DIM),
+        L2,
+        dim=DIM,
+        trained_on=row.trained_on,
+        licence=row.licence,
+        weights=row.sha256,
+        libraries=("numpy", "torch"),
+        conventions=CONVENTIONS,
+        provider=f"torch-{torch.device(device).type}",
+        network=lambda: _network(row),
+    )
+
+
+def liberty(device: str = "cpu") -> Descriptor:
+    """TNet trained on PhotoTour's Liberty."""
+    return _published("liberty", device)
+
+
+def notredame(device: str = "cpu") -> Descriptor:
+    """TNet trained on PhotoTour's Notre Dame."""
+    return _published("notredame", device)
+
+
+def yosemite(device: str = "cpu") -> Descriptor:
+    """TNet trained on PhotoTour's Yosemite."""
+    return _published("yosemite", device)

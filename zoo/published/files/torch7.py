@@ -20,6 +20,7 @@ from harness.errors import InputError
 NIL, NUMBER, TEXT, TABLE, OBJECT, BOOLEAN = range(6)  # tags; larger ones are of functions
 DEPTH = 100  # of values inside values: a network inside a network takes three
 AXES = 8  # of a tensor
+EXACT = 2**53  # below it, float64 has every whole number
 KINDS = {  # numbers of a tensor or storage, by the first part of its class
     "Byte": "u1",
     "Char": "i1",
@@ -35,7 +36,7 @@ KINDS = {  # numbers of a tensor or storage, by the first part of its class
 def read(file: Path) -> object:
     """The value in a file: None, bool, int, float, str, NumPy array, or dict: a table or an object.
 
-    Whole numbers are of type int. A tensor without elements is an array without elements.
+    Whole numbers below 2^53 are of type int. A tensor without elements is an array without elements.
 
     Raises:
         InputError: if the file is damaged, or contains more than data; gives the file and the byte.
@@ -81,7 +82,7 @@ class _Reader:
             return None
         if tag == NUMBER:
             number = float(struct.unpack("<d", self.take(8))[0])
-            return int(number) if number.is_integer() else number
+            return int(number) if abs(number) < EXACT and number.is_integer() else number
         if tag == TEXT:
             return self.text()
         if tag == BOOLEAN:
