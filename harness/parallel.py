@@ -12,7 +12,11 @@ from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
-CORES = min(os.cpu_count() or 1, 16)  # each core holds a chunk of distances, so 16 bound the memory
+if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
+    _USABLE = len(os.sched_getaffinity(0))  # fewer than there are in a container or under taskset
+else:
+    _USABLE = os.cpu_count() or 1
+CORES = min(_USABLE, 16)  # each core holds a chunk of distances, so 16 bound the memory
 ASKED = 2**14  # items given to the pool at a time
 WATCHED = 0.5  # seconds between two looks whether the parent process is alive
 

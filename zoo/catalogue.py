@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from harness.catalogue import ModelRow
-from harness.data.weights import Weights
 from zoo import card as cards
-from zoo.published.rows import DEEPDESC, HARDTFEAT, L2NET, TFEAT, TNET
+from zoo.published.git_rows import DSM, DSM_BINARY, HARDNET, HYNET, L2NET, SOSNET
+from zoo.published.rows import DEEPDESC, HARDTFEAT, TFEAT, TNET
 
 FOLDER = Path(__file__).with_name("weights")
 
@@ -24,24 +24,25 @@ def models() -> list[ModelRow]:
         for card in map(cards.read, sorted(FOLDER.glob("*.json")))
     ]
     published = [
-        *(_published(row) for row in (*TFEAT.values(), *HARDTFEAT.values(), *DEEPDESC.values())),
-        *(_published(row) for row in L2NET.values()),
-        *(_published(row, row.name.replace("l2net", "l2net-cs"), 256) for row in L2NET.values()),
-        *(_published(row, dim=256, packages=("torch", "h5py")) for row in TNET.values()),
+        ModelRow(row.name, dim, distance, row.trained_on, row.licence, packages=("torch",))
+        for tables, dim, distance in (
+            ((TFEAT, HARDTFEAT, HARDNET, SOSNET, HYNET, DSM, DEEPDESC, L2NET), 128, "l2"),
+            ((TNET,), 256, "l2"),
+            ((DSM_BINARY,), 256, "hamming"),
+        )
+        for table in tables
+        for row in table.values()
     ]
-    return [*shipped, *published]
-
-
-def _published(
-    row: Weights, name: str = "", dim: int = 128, packages: tuple[str, ...] = ("torch",)
-) -> ModelRow:
-    """The row of a model with published weights; its own name is that of the weights."""
-    return ModelRow(
-        name or row.name,
-        dim,
-        "l2",
-        row.trained_on,
-        row.licence,
-        packages=packages,
-        weights=(row.name,),
-    )
+    central_surround = [  # of the same files as L2-Net
+        ModelRow(
+            row.name.replace("l2net", "l2net-cs"),
+            256,
+            "l2",
+            row.trained_on,
+            row.licence,
+            packages=("torch",),
+            weights=(row.name,),
+        )
+        for row in L2NET.values()
+    ]
+    return [*shipped, *published, *central_surround]

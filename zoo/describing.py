@@ -7,6 +7,7 @@ import cv2
 import numpy as np
 from jaxtyping import UInt8
 
+from harness import parallel
 from harness.types import Patches, Vectors
 
 TOGETHER = 64  # patches that one thread describes at a time
@@ -29,7 +30,7 @@ def in_threads(
         part = slice(start, start + TOGETHER)
         rows[part] = describe(patches[part])
 
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor(parallel.CORES) as pool:
         list(pool.map(fill, range(0, len(patches), TOGETHER)))
     return rows
 

@@ -3,6 +3,8 @@
 from threading import Timer
 from typing import Any
 
+from harness import parallel
+
 
 def session(
     contents: bytes,
@@ -25,6 +27,7 @@ def session(
     import onnxruntime
 
     settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = parallel.CORES  # it would count cores that it may not use
     settings.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, f"ORT_{level}")
     # Else ONNX bytes that look like ONNX Runtime's own format would be read as that format.
     settings.add_session_config_entry("session.load_model_format", "ONNX")

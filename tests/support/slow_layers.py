@@ -9,7 +9,10 @@ def correlation(
     """Each output pixel as a sum over its window; x [n, c, h, w], weight [o, c, rows, columns]."""
     x = np.pad(x.astype(float), ((0, 0), (0, 0), (pad, pad), (pad, pad)))
     rows, columns = weight.shape[2:]
-    down, across = range(0, x.shape[2] - rows + 1, stride), range(0, x.shape[3] - columns + 1, stride)
+    down, across = (
+        range(0, x.shape[2] - rows + 1, stride),
+        range(0, x.shape[3] - columns + 1, stride),
+    )
     y = np.empty((len(x), len(weight), len(down), len(across)))
     for i, top in enumerate(down):
         for j, left in enumerate(across):
@@ -27,7 +30,10 @@ def matlab_correlation(
     """
     x = np.pad(x.astype(float), ((pad, pad), (pad, pad), (0, 0)))
     rows, columns = filters.shape[:2]
-    down, across = range(0, x.shape[0] - rows + 1, stride), range(0, x.shape[1] - columns + 1, stride)
+    down, across = (
+        range(0, x.shape[0] - rows + 1, stride),
+        range(0, x.shape[1] - columns + 1, stride),
+    )
     y = np.empty((len(down), len(across), filters.shape[3]))
     for i, top in enumerate(down):
         for j, left in enumerate(across):

@@ -15,13 +15,10 @@ from jaxtyping import Float, UInt8
 from torch import nn
 from torch.nn import functional
 
-from harness import registry
-from harness.data import weights
-from harness.data.weights import Weights
-from harness.distances import L2
 from harness.types import Conventions, Descriptor
-from zoo.published.describing import describe, resize
+from zoo.published.describing import resize
 from zoo.published.files.deepdesc import AVERAGED, LAYERS, SIDE
+from zoo.published.maker import published
 
 CONVENTIONS = Conventions(
     keypoint="the whole patch",
@@ -75,45 +72,21 @@ def local_mean(
     return average(x) / inside
 
 
-def _network(row: Weights) -> DeepDesc:
-    network = DeepDesc()
-    network.load_state_dict(weights.load(row), strict=True)
-    return network.eval()
-
-
-def _published(split: str, device: str) -> Descriptor:
-    row: Weights = registry.load("weights", "deepdesc")[split]
-    network = _network(row).to(device)
-    return Descriptor(
-        row.name,
-        lambda patches: describe(network, patches, device),
-        L2,
-        dim=128,
-        trained_on=row.trained_on,
-        licence=row.licence,
-        weights=row.sha256,
-        libraries=("numpy", "torch"),
-        conventions=CONVENTIONS,
-        provider=f"torch-{torch.device(device).type}",
-        network=lambda: _network(row),
-    )
-
-
 def split1(device: str = "cpu") -> Descriptor:
     """DeepDesc trained on PhotoTour's Liberty and Yosemite."""
-    return _published("split1", device)
+    return published("deepdesc", "split1", DeepDesc, CONVENTIONS, device)
 
 
 def split2(device: str = "cpu") -> Descriptor:
     """DeepDesc trained on PhotoTour's Liberty and Notre Dame."""
-    return _published("split2", device)
+    return published("deepdesc", "split2", DeepDesc, CONVENTIONS, device)
 
 
 def split3(device: str = "cpu") -> Descriptor:
     """DeepDesc trained on PhotoTour's Yosemite and Notre Dame."""
-    return _published("split3", device)
+    return published("deepdesc", "split3", DeepDesc, CONVENTIONS, device)
 
 
 def split4(device: str = "cpu") -> Descriptor:
     """DeepDesc trained on a part of each scene of PhotoTour; the authors recommend it."""
-    return _published("split4", device)
+    return published("deepdesc", "split4", DeepDesc, CONVENTIONS, device)

@@ -2,21 +2,22 @@
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32, UInt8
+from jaxtyping import Float, UInt8
 from torch import nn
 from torch.backends import cudnn
 
-from harness.types import Patches
+from harness.distances import L2, Distance
+from harness.types import Patches, Vectors
 
 TOGETHER = 64  # patches in one pass; more take as long for each
 SIDE = 32  # of resized patches
 
 
 def describe(
-    network: nn.Module, patches: Patches, device: str, dim: int = 128
-) -> Float32[np.ndarray, "n dim"]:
+    network: nn.Module, patches: Patches, device: str, dim: int = 128, distance: Distance = L2
+) -> Vectors:
     """Vectors of 8-bit patches of any size, from a network that lies on the device."""
-    rows = np.empty((len(patches), dim), np.float32)
+    rows = np.empty((len(patches), distance.columns(dim)), distance.dtype)
     for i in range(0, len(patches), TOGETHER):
         part = rows[i : i + TOGETHER]
         # Always as many patches: for another number, PyTorch would round sums in another order.

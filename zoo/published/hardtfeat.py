@@ -12,12 +12,10 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import nn
 
-from harness import registry
-from harness.data import weights
-from harness.data.weights import Weights
-from harness.distances import L2
 from harness.types import Conventions, Descriptor
-from zoo.published.describing import describe, resize
+from zoo.published.describing import resize
+from zoo.published.layers import standardise, unit
+from zoo.published.maker import published
 
 UNUSED = ("SIFT.gx.0.weight", "SIFT.gy.0.weight", "SIFT.pk.0.weight")  # of a SIFT kept beside it
 
@@ -49,36 +47,11 @@ class HardTFeat(nn.Module):
     def forward(self, patches: UInt8[torch.Tensor, "n h w"]) -> Float[torch.Tensor, "n 128"]:
         """Describe 8-bit patches of any size."""
         x = resize(patches)[:, None]  # (n, 1, 32, 32)
-        deviation, mean = torch.std_mean(x, dim=(1, 2, 3), keepdim=True)
-        x = (x - mean) / (deviation + 1e-7)  # a flat patch becomes zero
-        x = self.features(x)  # (n, 64, 8, 8)
+        x = self.features(standardise(x))  # (n, 64, 8, 8)
         x = self.classifier(x).flatten(1)  # (n, 128)
-        # The authors add 1e-8: float32 rounds it away, and an exporter takes it for 0, so a vector
-        # of zeros would become NaN. A clamp stays, and gives the same vectors.
-        return x / (x * x).sum(dim=1, keepdim=True).clamp(min=1e-8).sqrt()
-
-
-def _network(row: Weights) -> HardTFeat:
-    network = HardTFeat()
-    published = weights.load(row)
-    network.load_state_dict({k: v for k, v in published.items() if k not in UNUSED}, strict=True)
-    return network.eval()
+        return unit(x)
 
 
 def hardtfeat(device: str = "cpu") -> Descriptor:
     """The published weights."""
-    row: Weights = registry.load("weights", "hardtfeat")["hardtfeat"]
-    network = _network(row).to(device)
-    return Descriptor(
-        row.name,
-        lambda patches: describe(network, patches, device),
-        L2,
-        dim=128,
-        trained_on=row.trained_on,
-        licence=row.licence,
-        weights=row.sha256,
-        libraries=("numpy", "torch"),
-        conventions=CONVENTIONS,
-        provider=f"torch-{torch.device(device).type}",
-        network=lambda: _network(row),
-    )
+    return published("hardtfeat", "hardtfeat", HardTFeat, CONVENTIONS, device, unused=UNUSED)

@@ -9,17 +9,16 @@ and the vector is that of both. "+": trained with patches that were turned and m
 `zoo.l2net` trains such networks.
 """
 
+from dataclasses import replace
+
 import torch
 from jaxtyping import Float, UInt8
 from torch import nn
 
-from harness import registry
-from harness.data import weights
-from harness.data.weights import Weights
-from harness.distances import L2
 from harness.types import Conventions, Descriptor
-from zoo.published.describing import describe, resize
+from zoo.published.describing import resize
 from zoo.published.files.l2net import CONVOLUTIONS, SIDE
+from zoo.published.maker import published
 
 LARGE = 64  # pixels of the patch of L2-Net CS
 NORMALISATION = "less the mean image, then to mean 0 and (n - 1) deviation 1; {} to unit length"
@@ -129,92 +128,60 @@ def halving(side: int) -> Float[torch.Tensor, "half side"]:
     return torch.zeros(side // 2, side, dtype=torch.float64).scatter_add(1, mirrored, share)
 
 
-def _network(row: Weights, kind: type[L2Net] | type[CentralSurround]) -> nn.Module:
-    network, published = kind(), weights.load(row)
-    if kind is L2Net:
-        published = {k: v for k, v in published.items() if k.startswith("whole.")}
-    network.load_state_dict(published, strict=True)
-    return network.eval()
+def _whole(member: str, device: str) -> Descriptor:
+    """L2-Net of a file."""
+    unused = [f"centre.{name}" for name in Tower().state_dict()]
+    conventions = Conventions("the whole patch", SIDE, NORMALISATION.format("the vector"), SOURCE)
+    return published("l2net", member, L2Net, conventions, device, unused=unused)
 
 
-def _published(scene: str, device: str) -> Descriptor:
-    row: Weights = registry.load("weights", "l2net")[scene]
-    network = _network(row, L2Net).to(device)
-    return Descriptor(
-        row.name,
-        lambda patches: describe(network, patches, device),
-        L2,
-        dim=128,
-        trained_on=row.trained_on,
-        licence=row.licence,
-        weights=weights.sha256(row),
-        libraries=("numpy", "torch"),
-        conventions=Conventions(
-            "the whole patch", SIDE, NORMALISATION.format("the vector"), SOURCE
-        ),
-        provider=f"torch-{torch.device(device).type}",
-        network=lambda: _network(row, L2Net),
+def _central_surround(member: str, device: str) -> Descriptor:
+    """L2-Net CS of a file."""
+    conventions = Conventions(
+        "the whole patch", LARGE, NORMALISATION.format("each half of the vector"), SOURCE
     )
-
-
-def _central_surround(scene: str, device: str) -> Descriptor:
-    row: Weights = registry.load("weights", "l2net")[scene]
-    network = _network(row, CentralSurround).to(device)
-    return Descriptor(
-        row.name.replace("l2net", "l2net-cs"),
-        lambda patches: describe(network, patches, device, 256),
-        L2,
-        dim=256,
-        trained_on=row.trained_on,
-        licence=row.licence,
-        weights=weights.sha256(row),
-        libraries=("numpy", "torch"),
-        conventions=Conventions(
-            "the whole patch", LARGE, NORMALISATION.format("each half of the vector"), SOURCE
-        ),
-        provider=f"torch-{torch.device(device).type}",
-        network=lambda: _network(row, CentralSurround),
-    )
+    made = published("l2net", member, CentralSurround, conventions, device, dim=256)
+    return replace(made, name=made.name.replace("l2net", "l2net-cs"))
 
 
 def liberty(device: str = "cpu") -> Descriptor:
     """L2-Net trained on PhotoTour's Liberty."""
-    return _published("liberty", device)
+    return _whole("liberty", device)
 
 
 def notredame(device: str = "cpu") -> Descriptor:
     """L2-Net trained on PhotoTour's Notre Dame."""
-    return _published("notredame", device)
+    return _whole("notredame", device)
 
 
 def yosemite(device: str = "cpu") -> Descriptor:
     """L2-Net trained on PhotoTour's Yosemite."""
-    return _published("yosemite", device)
+    return _whole("yosemite", device)
 
 
 def hpatches(device: str = "cpu") -> Descriptor:
     """L2-Net trained on HPatches."""
-    return _published("hpatches", device)
+    return _whole("hpatches", device)
 
 
 def liberty_plus(device: str = "cpu") -> Descriptor:
     """L2-Net trained on PhotoTour's Liberty, with turned and mirrored patches."""
-    return _published("liberty+", device)
+    return _whole("liberty+", device)
 
 
 def notredame_plus(device: str = "cpu") -> Descriptor:
     """L2-Net trained on PhotoTour's Notre Dame, with turned and mirrored patches."""
-    return _published("notredame+", device)
+    return _whole("notredame+", device)
 
 
 def yosemite_plus(device: str = "cpu") -> Descriptor:
     """L2-Net trained on PhotoTour's Yosemite, with turned and mirrored patches."""
-    return _published("yosemite+", device)
+    return _whole("yosemite+", device)
 
 
 def hpatches_plus(device: str = "cpu") -> Descriptor:
     """L2-Net trained on HPatches, with turned and mirrored patches."""
-    return _published("hpatches+", device)
+    return _whole("hpatches+", device)
 
 
 def cs_liberty(device: str = "cpu") -> Descriptor:

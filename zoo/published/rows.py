@@ -1,7 +1,5 @@
 """Published weights that the zoo uses, as rows: apart from the networks, which need PyTorch."""
 
-from urllib.parse import quote
-
 from harness.data.weights import Weights
 
 TFEAT_MIRRORS = (
@@ -100,9 +98,7 @@ def _tnet(scene: str, size: int, sha256: str) -> Weights:
         file=file,
         sha256=sha256,
         size=size,
-        urls=(
-            f"https://github.com/vijaykbg/deep-patchmatch/raw/a1a66c2/models/embedding/{file}",
-        ),
+        urls=(f"https://github.com/vijaykbg/deep-patchmatch/raw/a1a66c2/models/embedding/{file}",),
         licence="Apache-2.0",
         trained_on=frozenset({f"phototour/{scene}"}),
         published_in="vijaykbg/deep-patchmatch@a1a66c2:models/embedding",
@@ -120,31 +116,4 @@ TNET = {
     "yosemite": _tnet(
         "yosemite", 3962989, "ad8acccbbf07b9a0f4eb54a3785ad5fa81efc1b20a8ff1cc8aa7d0843634a63b"
     ),
-}
-
-
-def _l2net(scene: str, code: str, git_blob: str) -> Weights:
-    file = f"L2Net-{code}.mat"
-    name = f"l2net+.{scene}" if code.endswith("+") else f"l2net.{scene}"
-    return Weights(
-        name=name,
-        file=file,
-        git_blob=git_blob,
-        urls=(f"https://github.com/yuruntian/L2-Net/raw/master/matlab/{quote(file)}",),
-        licence="unknown",
-        trained_on=frozenset({"hpatches" if scene == "hpatches" else f"phototour/{scene}"}),
-        published_in="yuruntian/L2-Net:matlab",
-        read="zoo.published.files.l2net:tensors",
-    )
-
-
-L2NET = {  # "+": trained with turned and mirrored patches
-    "liberty": _l2net("liberty", "LIB", "421df758db7535924f297f22961594b0e9625cc4"),
-    "notredame": _l2net("notredame", "ND", "7633fec5ddd0f3b8f0a6d8e216041a46ed0c0d36"),
-    "yosemite": _l2net("yosemite", "YOS", "1e2159e0ebde0fa818513d7c250ade3a5d2d8973"),
-    "hpatches": _l2net("hpatches", "HP", "9c30488488f8ef67c0cb16265e15e63dac959343"),
-    "liberty+": _l2net("liberty", "LIB+", "fb13559c8c954266c790fe68bb3c9871233d243b"),
-    "notredame+": _l2net("notredame", "ND+", "886d3c8016b50185042a6458b661f7631146c1b6"),
-    "yosemite+": _l2net("yosemite", "YOS+", "e1ec8f24b3a90fb9471fe22c9d3bc5ce08732d08"),
-    "hpatches+": _l2net("hpatches", "HP+", "e50abaec78d543164ab549973ae1f17437e703a1"),
 }

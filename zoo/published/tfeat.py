@@ -12,14 +12,10 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import nn
 
-from harness import registry
-from harness.data import weights
-from harness.data.weights import Weights
-from harness.distances import L2
 from harness.types import Conventions, Descriptor
-from zoo.published.describing import describe, resize
+from zoo.published.describing import SIDE, resize
+from zoo.published.maker import published
 
-SIDE = 32
 CONVENTIONS = Conventions(
     keypoint="the whole patch",
     side=SIDE,
@@ -53,42 +49,16 @@ class TFeat(nn.Module):
         return x
 
 
-def _network(row: Weights) -> TFeat:
-    network = TFeat()
-    network.load_state_dict(weights.load(row), strict=True)
-    return network.eval()
-
-
-def _published(scene: str, device: str) -> Descriptor:
-    # Through the registry: an import of the row's module would make its mirrors part of the code
-    # that vectors depend on.
-    row: Weights = registry.load("weights", "tfeat")[scene]
-    network = _network(row).to(device)
-    return Descriptor(
-        row.name,
-        lambda patches: describe(network, patches, device),
-        L2,
-        dim=128,
-        trained_on=row.trained_on,
-        licence=row.licence,
-        weights=row.sha256,
-        libraries=("numpy", "torch"),
-        conventions=CONVENTIONS,
-        provider=f"torch-{torch.device(device).type}",
-        network=lambda: _network(row),
-    )
-
-
 def liberty(device: str = "cpu") -> Descriptor:
     """TFeat trained on PhotoTour's Liberty."""
-    return _published("liberty", device)
+    return published("tfeat", "liberty", TFeat, CONVENTIONS, device)
 
 
 def notredame(device: str = "cpu") -> Descriptor:
     """TFeat trained on PhotoTour's Notre Dame."""
-    return _published("notredame", device)
+    return published("tfeat", "notredame", TFeat, CONVENTIONS, device)
 
 
 def yosemite(device: str = "cpu") -> Descriptor:
     """TFeat trained on PhotoTour's Yosemite."""
-    return _published("yosemite", device)
+    return published("tfeat", "yosemite", TFeat, CONVENTIONS, device)

@@ -11,13 +11,11 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import nn
 
-from harness import registry
-from harness.data import weights
-from harness.data.weights import Weights
-from harness.distances import L2
 from harness.types import Conventions, Descriptor
-from zoo.published.describing import describe, resize
+from zoo.published.describing import resize
 from zoo.published.files.tnet import CONVOLUTIONS, KINDS, SIDE
+from zoo.published.layers import unit
+from zoo.published.maker import published
 
 DIM = 256
 CONVENTIONS = Conventions(
@@ -37,7 +35,9 @@ class TNet(nn.Module):
         """Start with PyTorch's initial weights and mean 0."""
         super().__init__()
         self.register_buffer("mean", torch.zeros(SIDE, SIDE))
-        layers: list[nn.Module] = [nn.MaxPool2d(2) if kind == "pool" else nn.ReLU() for kind in KINDS[:-1]]
+        layers: list[nn.Module] = [
+            nn.MaxPool2d(2) if kind == "pool" else nn.ReLU() for kind in KINDS[:-1]
+        ]
         for place, (outputs, inputs, side, stride) in CONVOLUTIONS.items():
             layers[place] = nn.Conv2d(inputs, outputs, side, stride)
         self.layers = nn.Sequential(*layers)
@@ -46,44 +46,19 @@ class TNet(nn.Module):
         """Describe 8-bit patches of any size."""
         x = (resize(patches, SIDE) - self.mean)[:, None]  # (n, 1, 64, 64)
         x = self.layers(x).flatten(1)  # (n, 256)
-        # The clamp only keeps zeros from becoming NaN.
-        return x / (x * x).sum(dim=1, keepdim=True).clamp(min=1e-30).sqrt()
-
-
-def _network(row: Weights) -> TNet:
-    network = TNet()
-    network.load_state_dict(weights.load(row), strict=True)
-    return network.eval()
-
-
-def _published(scene: str, device: str) -> Descriptor:
-    row: Weights = registry.load("weights", "tnet")[scene]
-    network = _network(row).to(device)
-    return Descriptor(
-        row.name,
-        lambda patches: describe(network, patches, device, DIM),
-        L2,
-        dim=DIM,
-        trained_on=row.trained_on,
-        licence=row.licence,
-        weights=row.sha256,
-        libraries=("numpy", "torch"),
-        conventions=CONVENTIONS,
-        provider=f"torch-{torch.device(device).type}",
-        network=lambda: _network(row),
-    )
+        return unit(x)
 
 
 def liberty(device: str = "cpu") -> Descriptor:
     """TNet trained on PhotoTour's Liberty."""
-    return _published("liberty", device)
+    return published("tnet", "liberty", TNet, CONVENTIONS, device, dim=DIM)
 
 
 def notredame(device: str = "cpu") -> Descriptor:
     """TNet trained on PhotoTour's Notre Dame."""
-    return _published("notredame", device)
+    return published("tnet", "notredame", TNet, CONVENTIONS, device, dim=DIM)
 
 
 def yosemite(device: str = "cpu") -> Descriptor:
     """TNet trained on PhotoTour's Yosemite."""
-    return _published("yosemite", device)
+    return published("tnet", "yosemite", TNet, CONVENTIONS, device, dim=DIM)

@@ -14,8 +14,8 @@ from harness.contracts import check_descriptor
 from harness.data import weights
 from harness.errors import InputError
 from zoo.published import deepdesc
-from zoo.published.describing import describe
 from zoo.published.deepdesc import DeepDesc
+from zoo.published.describing import describe
 from zoo.published.files import deepdesc as reader
 
 FILE = "CNN3_p8_n8_split4_073000.t7"
@@ -122,7 +122,9 @@ def test_the_local_mean_is_over_the_weights_inside_the_image():
     with torch.inference_mode():
         average.weight.abs_()
         found = deepdesc.local_mean(x, average)
-        assert torch.allclose(deepdesc.local_mean(torch.ones_like(x), average), torch.ones(1).double())
+        assert torch.allclose(
+            deepdesc.local_mean(torch.ones_like(x), average), torch.ones(1).double()
+        )
     assert np.allclose(found, slow_local_mean(x.numpy(), average.weight.detach().numpy()))
 
 

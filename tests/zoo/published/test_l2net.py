@@ -1,6 +1,8 @@
 """L2-Net: files written in the published form with random weights, and the networks written out."""
 
 import copy
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,12 +11,15 @@ from matconvnet_files import write_matlab5, write_matlab73
 from PIL import Image
 from slow_layers import matlab_correlation
 
-from harness import registry
+from harness import plugins, registry
+from harness.contracts import check_descriptor
+from harness.data.copies import digest
 from harness.data.weights import NotHere
 from harness.errors import InputError
 from zoo.published import l2net
 from zoo.published.describing import describe
 from zoo.published.files import l2net as reader
+from zoo.published.git_rows import L2NET
 from zoo.published.l2net import CentralSurround, L2Net
 
 
@@ -164,7 +169,9 @@ def test_no_bit_of_a_row_depends_on_its_batch(networks):
 @pytest.mark.parametrize("grey", [0, 255])
 def test_a_flat_patch_is_described(networks, grey):
     for network, dim in zip(networks, (128, 256), strict=True):
-        assert np.isfinite(describe(network, np.full((1, 64, 64), grey, np.uint8), "cpu", dim)).all()
+        assert np.isfinite(
+            describe(network, np.full((1, 64, 64), grey, np.uint8), "cpu", dim)
+        ).all()
 
 
 @pytest.mark.parametrize(
@@ -188,9 +195,28 @@ def test_another_network_is_refused(form, tmp_path, place, change, problem):
 
 def test_each_model_names_its_weights():
     names = [name for name in registry.names("descriptors") if name.startswith("l2net")]
-    published = [name for name in names if "." in name]
+    published = [name for name in names if "official" in name]
     assert len(published) == 16
     for name in published:
-        weights_name = name.replace("-cs", "")
-        with pytest.raises(NotHere, match=rf"^{weights_name.replace('+', '.')} needs L2Net-"):
+        needed = re.escape(f"{name.replace('-cs', '')} needs L2Net-")
+        with pytest.raises(NotHere, match=needed):
             registry.load("descriptors", name)()
+
+
+def test_a_model_takes_its_network_from_the_file(form, monkeypatch, tmp_path):
+    write_matlab5(tmp_path / "L2Net-LIB.mat", form)
+    blob = digest(tmp_path / "L2Net-LIB.mat", "git")
+    row = replace(L2NET["liberty"], git_blob=blob)
+    monkeypatch.setitem(L2NET, "liberty", row)
+    monkeypatch.setenv("HARNESS_WEIGHTS", str(tmp_path))
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    whole, both = (
+        plugins.model("l2net-official.liberty"),
+        plugins.model("l2net-cs-official.liberty"),
+    )
+    assert whole.weights == both.weights == digest(tmp_path / "L2Net-LIB.mat")
+    patch = patches(1, 32)
+    wanted = slow_vector(patch[0], form["net"], form["pixMean"])
+    assert np.allclose(whole.describe(patch), wanted, atol=1e-5)
+    for made in (whole, both):
+        assert not [law for law in check_descriptor(made) if not law.passed]

@@ -9,7 +9,7 @@ import torch
 
 from harness import Descriptor
 from zoo import baselines
-from zoo.published import tfeat
+from zoo.published import describing, tfeat
 from zoo.published.tfeat import TFeat
 
 
@@ -26,7 +26,7 @@ def network() -> TFeat:
 
 
 def describe(network: TFeat, some: np.ndarray) -> np.ndarray:
-    return tfeat.describe(network, some, "cpu")
+    return describing.describe(network, some, "cpu")
 
 
 def test_the_network_has_the_parameters_of_the_paper(network: TFeat) -> None:
@@ -52,23 +52,6 @@ def test_a_flat_patch_is_described(network: TFeat, grey: int) -> None:
     assert np.isfinite(describe(network, np.full((2, 65, 65), grey, np.uint8))).all()
 
 
-def test_no_bit_of_a_row_depends_on_its_batch(network: TFeat) -> None:
-    some = patches(150)
-    together = describe(network, some)
-    alone = np.concatenate([describe(network, some[i : i + 1]) for i in range(0, 150, 20)])
-    assert np.array_equal(together[::20], alone)
-    assert np.array_equal(describe(network, some[::-1])[::-1], together)
-
-
-def test_no_number_is_rounded_to_tf32() -> None:
-    seen: list[tuple[bool, bool]] = []
-    cudnn = torch.backends.cudnn
-    network = TFeat().eval()
-    network.register_forward_pre_hook(lambda *_: seen.append((cudnn.enabled, cudnn.allow_tf32)))
-    describe(network, patches(1))
-    assert seen == [(True, False)]
-
-
 def test_the_vector_hardly_sees_brightness_and_contrast(network: TFeat) -> None:
     dark = patches(4) // 2
     assert np.allclose(describe(network, dark), describe(network, 2 * dark + 1), atol=0.05)
@@ -78,15 +61,6 @@ def test_a_patch_is_resized_bilinearly_without_antialiasing(network: TFeat) -> N
     some = patches(3)
     small = np.array([cv2.resize(p, (32, 32), interpolation=cv2.INTER_LINEAR) for p in some])
     assert np.array_equal(describe(network, some), describe(network, small))
-
-
-def test_resizing_is_that_of_opencv_bit_for_bit() -> None:
-    rng = np.random.default_rng(0)
-    for side in (*range(1, 100), 128, 200):
-        some = rng.integers(0, 256, (4, side, side + 1), dtype=np.uint8)
-        some[0] = some[0] // 128 * 255
-        wanted = [cv2.resize(patch, (32, 32)) for patch in some]
-        assert np.array_equal(tfeat.resize(torch.from_numpy(some)).numpy(), wanted), side
 
 
 def test_the_network_is_that_of_the_paper_written_out(network: TFeat) -> None:
@@ -99,15 +73,6 @@ def test_the_network_is_that_of_the_paper_written_out(network: TFeat) -> None:
     x = torch.tanh(torch.conv2d(x, p["features.4.weight"], p["features.4.bias"]))
     x = torch.tanh(x.flatten(1) @ p["descr.0.weight"].T + p["descr.0.bias"])
     assert np.allclose(describe(network, some), x.numpy(), atol=1e-5)
-
-
-def test_missing_weights_say_how_to_get_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
-    monkeypatch.delenv("HARNESS_WEIGHTS", raising=False)
-    with pytest.raises(FileNotFoundError, match=r"harness weights add tfeat-liberty\.params"):
-        tfeat.liberty()
 
 
 @pytest.fixture(params=["liberty", "notredame", "yosemite"])

@@ -191,7 +191,10 @@ def matched(network, shared):
     """Share of reference patches whose nearest of another strip is their own."""
     shares = []
     for scene in SCENES:
-        some = [describe(network, strip(shared, scene, name), "cpu", 256) for name in ("ref", "h1", "t3")]
+        some = [
+            describe(network, strip(shared, scene, name), "cpu", 256)
+            for name in ("ref", "h1", "t3")
+        ]
         for other in some[1:]:
             nearest = (some[0] @ other.T).argmax(axis=1)
             shares.append(np.mean(nearest == np.arange(len(nearest))))

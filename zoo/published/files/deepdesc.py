@@ -49,7 +49,10 @@ def tensors(file: Path) -> Tensors:
                 padding[name].must_be(AVERAGED // 2)
             average = _module(steps, 2, "nn.SpatialConvolution")
             weight = average["weight"].numbers(1, outputs, AVERAGED, AVERAGED)
-            found |= {f"mean{layer}.weight": weight, f"mean{layer}.bias": average["bias"].numbers(1)}
+            found |= {
+                f"mean{layer}.weight": weight,
+                f"mean{layer}.bias": average["bias"].numbers(1),
+            }
     _module(modules, place, "nn.Reshape")
     modules.must_have(place)
     return parts.tensors(found)

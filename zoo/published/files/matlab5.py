@@ -20,7 +20,18 @@ from harness.errors import InputError
 
 HEAD = 128  # bytes of the header
 VARIABLE, PACKED = 14, 15  # types of elements that contain others
-NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
+NUMBERS = {
+    1: "i1",
+    2: "u1",
+    3: "i2",
+    4: "u2",
+    5: "i4",
+    6: "u4",
+    7: "f4",
+    9: "f8",
+    12: "i8",
+    13: "u8",
+}
 CELL, STRUCT, TEXT = 1, 2, 4  # classes of variables
 OF_NUMBERS = range(6, 16)
 COMPLEX = 0x800  # flag

@@ -106,7 +106,9 @@ class _Reader:
 
     def object(self, index: int, depth: int) -> object:
         version = self.text()
-        kind = self.text() if version.startswith("V ") else version  # the first files had no version
+        kind = (
+            self.text() if version.startswith("V ") else version
+        )  # the first files had no version
         package, _, name = kind.partition(".")
         numbers = KINDS.get(name.removesuffix("Tensor").removesuffix("Storage"))
         if package == "torch" and numbers and name.endswith("Storage"):

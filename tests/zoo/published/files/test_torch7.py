@@ -118,9 +118,7 @@ def tensor(shape, strides, first, stored):
         ((1,) * 9, (1,) * 9, 1, 4, "9 axes"),
     ],
 )
-def test_a_tensor_outside_its_storage_is_refused(
-    tmp_path, shape, strides, first, stored, problem
-):
+def test_a_tensor_outside_its_storage_is_refused(tmp_path, shape, strides, first, stored, problem):
     with pytest.raises(InputError, match=problem):
         read(tmp_path, tensor(shape, strides, first, stored))
 

@@ -1,0 +1,157 @@
+"""Write the table and the picture of accuracy, speed and bytes of all models, from the records.
+
+    python -m studies.front --results results
+
+writes RESULTS/studies/front.md and front.svg. Accuracy is in the records; speed is in
+RESULTS/studies/speed.csv, which `python -m benchmarks.descriptor_speed --out FILE` writes. The same
+files give the same bytes; nothing is measured here.
+"""
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from harness.errors import InputError
+from harness.escape import markdown
+from harness.files import atomic
+from harness.records import markdown_table
+from harness.records import record as results
+from studies.zoo_tables import WHOLE, board
+
+JUDGED = "Oxford, our regions"  # the accuracy that decides the front
+SPEED = "studies/speed.csv"
+COLUMNS = {"model", "bytes", "cores", "patches_per_second", "machine"}
+
+
+@dataclass(frozen=True)
+class Model:
+    """Accuracy, speed and size of a model."""
+
+    name: str
+    map: Mapping[str, float]  # by the name of the data; fractions
+    bytes: int  # of a vector
+    speed: Mapping[int, float]  # patches a second, by number of cores
+
+    def beats(self, other: "Model") -> bool:
+        """Whether it is as good as another model in all three respects, and better in one."""
+        mine = (self.map[JUDGED], self.speed[1], -self.bytes)
+        theirs = (other.map[JUDGED], other.speed[1], -other.bytes)
+        return mine != theirs and all(a >= b for a, b in zip(mine, theirs, strict=True))
+
+
+def models(records: Sequence[results.Record], speeds: pd.DataFrame) -> list[Model]:
+    """Models with an accuracy and a speed, the most accurate first."""
+    boards = {data: board(records, *where) for data, where in WHOLE.items()}
+    known = [name for name in boards[JUDGED] if name in set(speeds["model"])]
+    found = []
+    for name in known:
+        rows = speeds[speeds["model"] == name]
+        scores = {data: _map(known[name]) for data, known in boards.items() if name in known}
+        speed = dict(zip(rows["cores"].tolist(), rows["patches_per_second"].tolist(), strict=True))
+        found.append(Model(name, scores, int(rows["bytes"].iloc[0]), speed))
+    return sorted(found, key=lambda model: (-model.map[JUDGED], model.name))
+
+
+def front(known: Sequence[Model]) -> set[str]:
+    """Names of the models that no other model beats."""
+    return {one.name for one in known if not any(other.beats(one) for other in known)}
+
+
+def page(known: Sequence[Model], machine: str) -> Iterator[str]:
+    """Lines of the Markdown page."""
+    best = front(known)
+    cores = sorted({count for model in known for count in model.speed})
+    yield "# Accuracy, speed and bytes\n"
+    yield f"Bold names are the front: no other model has at least the mAP on {JUDGED}, the speed"
+    yield "on one core and as few bytes, and more of one of them. Matching mAP in percent; an empty"
+    yield "cell is not measured. Speed is patches a second, 65x65 pixels, all models in one run on"
+    yield f"one machine ({machine}); compare speeds with each other, not with those of another run."
+    yield "`python -m studies.front --results results` makes this page and the picture.\n"
+    yield "![mAP against speed; colour shows bytes](front.svg)\n"
+    columns = ["", "bytes", *(f"patches/s, cores: {count}" for count in cores), *WHOLE]
+    rows = [
+        [
+            f"**{markdown(model.name)}**" if model.name in best else markdown(model.name),
+            str(model.bytes),
+            *(f"{model.speed[count]:,.0f}" if count in model.speed else "" for count in cores),
+            *(f"{100 * model.map[data]:.1f}" if data in model.map else "" for data in WHOLE),
+        ]
+        for model in known
+    ]
+    yield from markdown_table.lines(columns, rows)
+    yield ""
+
+
+def draw(known: Sequence[Model], file: Path) -> None:
+    """The picture: mAP against speed on one core; a ring marks the models of the front."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot as plot
+    from matplotlib.colors import LogNorm
+
+    best = front(known)
+    style: Any = {"svg.hashsalt": "front", "font.family": "sans-serif", "svg.fonttype": "none"}
+    with matplotlib.rc_context(style), atomic.writing(file) as stream:
+        figure, axes = plot.subplots(figsize=(9, 6), layout="constrained")
+        points = axes.scatter(
+            [model.speed[1] for model in known],
+            [100 * model.map[JUDGED] for model in known],
+            c=[model.bytes for model in known],
+            norm=LogNorm(),
+            cmap="cividis",
+            s=45,
+            linewidths=[1.8 if model.name in best else 0 for model in known],
+            edgecolors="#D55E00",
+        )
+        for model in known:
+            at = (model.speed[1], 100 * model.map[JUDGED])
+            weight = "bold" if model.name in best else "normal"
+            axes.annotate(
+                model.name, at, (5, 3), textcoords="offset points", fontsize=7, weight=weight
+            )
+        axes.set_xscale("log")
+        axes.set_xlabel("patches a second on one core")
+        axes.set_ylabel(f"matching mAP in percent, {JUDGED}")
+        axes.grid(alpha=0.3)
+        figure.colorbar(points, label="bytes of a vector")
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+        plot.close(figure)
+
+
+def read_speeds(file: Path) -> pd.DataFrame:
+    """The table of speeds.
+
+    Raises:
+        InputError: if columns are missing, or speeds are of several machines.
+    """
+    speeds = pd.read_csv(file)
+    if missing := COLUMNS - set(speeds.columns):
+        raise InputError(f"{file} has no column {', '.join(sorted(missing))}; write it again")
+    if speeds["machine"].nunique() > 1:
+        raise InputError(f"{file} has speeds of several machines, which can't be compared")
+    return speeds
+
+
+def _map(record: results.Record) -> float:
+    return record.scores[record.protocol.headline]
+
+
+def main() -> None:
+    """Read records and speeds, write page and picture."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", required=True, type=Path)
+    given = parser.parse_args()
+    speeds = read_speeds(given.results / SPEED)
+    known = models(results.load(given.results), speeds)
+    text = "\n".join(page(known, str(speeds["machine"].iloc[0])))
+    atomic.write_text(given.results / "studies/front.md", text)
+    draw(known, given.results / "studies/front.svg")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""What all published networks share: resizing, fixed batches, full precision, packed bits."""
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import torch
+
+from harness import plugins
+from harness.data import published_weights, weights
+from zoo.published.describing import describe, resize
+from zoo.published.hardnet import HardNet
+from zoo.published.hardtfeat import HardTFeat
+from zoo.published.hynet import HyNet
+from zoo.published.layers import packed
+from zoo.published.sosnet import SOSNet
+from zoo.published.tfeat import TFeat
+
+
+def test_resizing_is_that_of_opencv_bit_for_bit():
+    rng = np.random.default_rng(0)
+    for side in (*range(1, 100), 128, 200):
+        some = rng.integers(0, 256, (4, side, side + 1), dtype=np.uint8)
+        some[0] = some[0] // 128 * 255
+        wanted = [cv2.resize(patch, (32, 32)) for patch in some]
+        assert np.array_equal(resize(torch.from_numpy(some)).numpy(), wanted), side
+
+
+@pytest.mark.parametrize("network", [TFeat, HardTFeat, HardNet, SOSNet, HyNet])
+def test_no_bit_of_a_row_depends_on_its_batch(network):
+    patches = np.random.default_rng(0).integers(0, 256, (100, 65, 65), dtype=np.uint8)
+    made = network().eval()
+    sizes = set()
+    made.register_forward_pre_hook(lambda _, inputs: sizes.add(len(inputs[0])))
+    alone = [describe(made, patches[i : i + 1], "cpu") for i in range(0, 100, 20)]
+    together = describe(made, patches, "cpu")
+    assert np.array_equal(together[::20], np.concatenate(alone))
+    assert np.array_equal(describe(made, patches[::-1], "cpu")[::-1], together)
+    assert sizes == {64}  # some sizes happen to round alike, on some machines
+
+
+def test_no_number_is_rounded_to_tf32():
+    seen, cudnn = [], torch.backends.cudnn
+    network = TFeat().eval()
+    network.register_forward_pre_hook(lambda *_: seen.append((cudnn.enabled, cudnn.allow_tf32)))
+    describe(network, np.zeros((1, 32, 32), np.uint8), "cpu")
+    assert seen == [(True, False)]
+
+
+def test_bits_are_packed_as_numpy_packs_them():
+    bits = np.random.default_rng(0).random((5, 256)) < 0.5
+    assert np.array_equal(packed(torch.from_numpy(bits)).numpy(), np.packbits(bits, axis=1))
+
+
+@pytest.mark.parametrize("name", sorted(published_weights.known()))
+def test_missing_weights_say_how_to_get_them(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+    row = published_weights.known()[name]
+    with pytest.raises(RuntimeError) as missing:
+        plugins.model(name, device="cpu")
+    assert isinstance(missing.value.__cause__, weights.NotHere)
+    said = str(missing.value)
+    assert f"harness weights add {row.file}" in said
+    assert all(url in said for url in row.urls)
