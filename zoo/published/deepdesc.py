@@ -5,9 +5,9 @@ of deep convolutional feature point descriptors, ICCV 2015. Weights: CC BY-NC-SA
 https://github.com/etrulls/deepdesc-release; trained anew for the release, so they are not those of
 the paper.
 
-Each pixel of the 64x64 patch is less the mean and over the deviation that this pixel had in training.
-The three layers are a convolution, tanh and pooling by the Euclidean norm; the first two end with a
-subtraction of the local mean. The vector has no unit length.
+From each pixel of the 64x64 patch, its mean in training is subtracted; the difference is divided by
+its deviation in training. A layer is a convolution, tanh and pooling by the Euclidean norm; the
+first two of the three layers end with a subtraction of the local mean. The vector is not unit.
 """
 
 import torch

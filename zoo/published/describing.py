@@ -31,7 +31,7 @@ def describe(
 def resize(
     patches: UInt8[torch.Tensor, "n height width"], side: int = SIDE
 ) -> Float[torch.Tensor, "n side side"]:
-    """Patches at another size, bit for bit as cv2.resize: 11-bit weights, its rounding in each pass.
+    """Patches at another size, bit for bit as cv2.resize: 11-bit weights, rounding in each pass.
 
     At 32 and 64 pixels all numbers are whole and below 2^24, or products with a power of 2: float32
     holds them exactly, in every runtime.
@@ -40,6 +40,14 @@ def resize(
     x = (patches.float() @ (left + right).T / 16).floor()  # (n, height, side)
     x = (up @ x / 65536).floor() + (low @ x / 65536).floor()  # (n, side, side)
     return ((x + 2) / 4).floor()
+
+
+def interpolate(
+    patches: UInt8[torch.Tensor, "n height width"], side: int = SIDE
+) -> Float[torch.Tensor, "n side side"]:
+    """Patches at another size, not rounded, as cv2.resize of float32 patches."""
+    down, across = (sum(_ends(patches, axis, side)) / 2048 for axis in (1, 2))
+    return down @ patches.float() @ across.T
 
 
 def _ends(

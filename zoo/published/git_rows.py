@@ -235,3 +235,15 @@ L2NET = {  # "+": trained with turned and mirrored patches
         "hpatches+", "HP+", "e50abaec78d543164ab549973ae1f17437e703a1", frozenset({"hpatches"})
     ),
 }
+
+GEODESC = {
+    "geodesc": _of(
+        "geodesc",
+        "lzx551402/geodesc",
+        "model/geodesc.pb",
+        "fef16e4bc6443fedaf727f981d654fa785baae49",
+        licence="MIT",
+        trained_on=frozenset({"other/GL3D"}),
+        read="zoo.published.files.geodesc:tensors",
+    )
+}

@@ -3,9 +3,9 @@
 Y. Tian, B. Fan, F. Wu, L2-Net: deep learning of discriminative patch descriptor in Euclidean space,
 CVPR 2017. Weights: https://github.com/yuruntian/L2-Net; no licence is stated.
 
-The mean image of the training set is subtracted from the 32x32 patch, then the patch is standardised.
+The mean image of the training set is subtracted from the 32x32 patch; the patch is standardised.
 L2-Net CS, for central-surround, takes a 64x64 patch: a second network describes its central half,
-and the vector is that of both. "+": trained with patches that were turned and mirrored at random.
+and the vector consists of both vectors. "+": trained with turned and mirrored patches.
 `zoo.l2net` trains such networks.
 """
 
@@ -93,7 +93,7 @@ class L2Net(nn.Module):
 
 
 class CentralSurround(nn.Module):
-    """L2-Net CS: both networks of a file, for the patch at half its size and for its central half."""
+    """L2-Net CS: a network for the patch at half its size, and one for its central half."""
 
     def __init__(self) -> None:
         """Start with PyTorch's initial weights."""

@@ -1,7 +1,7 @@
 """TNet with the global loss: a network trained on triplets and on moments of all distances.
 
-B. G. Vijay Kumar, G. Carneiro, I. Reid, Learning local image descriptors with deep siamese and triplet
-convolutional networks by minimising global loss functions, CVPR 2016; "TNet, TGLoss" of its tables.
+B. G. Vijay Kumar, G. Carneiro, I. Reid, Learning local image descriptors with deep siamese and
+triplet convolutional networks by minimising global loss functions, CVPR 2016; its "TNet, TGLoss".
 Weights: Apache-2.0, https://github.com/vijaykbg/deep-patchmatch.
 
 The mean image of the training set is subtracted from the 64x64 patch; the vector has unit length.

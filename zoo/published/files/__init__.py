@@ -1,1 +1,1 @@
-"""Readers of published files that PyTorch does not read: Torch7, MATLAB, and the networks in them."""
+"""Readers of published files that PyTorch can't read, and of the networks in them."""

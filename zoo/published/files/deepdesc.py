@@ -1,4 +1,4 @@
-"""Reads the parameters of DeepDesc from a published `.t7` file, and checks that its layers are known."""
+"""Reads the parameters of DeepDesc from a published `.t7` file, and checks its layers."""
 
 from pathlib import Path
 
@@ -33,8 +33,8 @@ def tensors(file: Path) -> Tensors:
         for name, wanted in {"dH": 1, "dW": 1, "padH": 0, "padW": 0}.items():
             convolution[name].must_be(wanted)
         weight = convolution["weight"].numbers(outputs, inputs, side, side)
-        found |= {f"conv{layer}.weight": weight}
-        found |= {f"conv{layer}.bias": convolution["bias"].numbers(outputs)}
+        found[f"conv{layer}.weight"] = weight
+        found[f"conv{layer}.bias"] = convolution["bias"].numbers(outputs)
         _module(modules, place + 2, "nn.Tanh")
         pooling = _module(modules, place + 3, "nn.SpatialLPPooling")
         for name in ("kH", "kW", "dH", "dW"):

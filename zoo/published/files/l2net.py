@@ -1,4 +1,4 @@
-"""Reads the parameters of L2-Net from a published `.mat` file, and checks that its layers are known.
+"""Reads the parameters of L2-Net from a published `.mat` file, and checks its layers.
 
 A file contains two networks with their mean images: `net`, `pixMean` for a patch, and `netCen`,
 `pixMeanCen` for its central half, which the authors use together in L2-Net CS. No file was at hand:

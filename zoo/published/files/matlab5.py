@@ -1,9 +1,8 @@
 """Reader of .mat files of MATLAB 5 to 7.2: structs, cells, texts and arrays of numbers.
 
-SciPy reads these files, too, but an unknown type of numbers in a struct ends the process, and
-`harness.files.matlab` can only check variables that are arrays. Every length is checked here against
-the bytes that are left. Other contents of a file, such as functions, objects and sparse arrays, are
-refused.
+SciPy reads these files, too, but an unknown type of numbers inside a struct makes it crash, and
+`harness.files.matlab` can only check variables that are arrays. Here, every length is checked
+against the bytes that are left. Functions, objects and sparse arrays are refused.
 
 The format is that of MathWorks, MAT-File Format.
 """

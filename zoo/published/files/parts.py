@@ -1,4 +1,4 @@
-"""Parts of a published file, each with its place, so that a refusal can name the file and the place."""
+"""Parts of a published file; each knows its file and its place, for messages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Reads the parameters of TNet from a published `.mat` file, and checks that its layers are known."""
+"""Reads the parameters of TNet from a published `.mat` file, and checks its layers."""
 
 from pathlib import Path
 

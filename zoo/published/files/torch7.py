@@ -1,9 +1,10 @@
-"""Reader of Torch7's binary files (`.t7`), as `torch.save` of Lua Torch writes them on 64-bit Linux.
+"""Reader of Torch7's binary files (`.t7`), as Lua's `torch.save` writes them on 64-bit Linux.
 
-The file is a tree of tagged values: numbers, texts, booleans, tables and objects of classes. Tensors
-and storages become NumPy arrays; an object of another class is returned as {"kind": the name of its
-class, "fields": its table}. Nothing is executed: functions are refused. Every count is checked against the bytes that
-are left, so a damaged file can't ask for more memory than it has bytes, up to a small factor.
+The file is a tree of tagged values: numbers, texts, booleans, tables and objects of classes.
+Tensors and storages become NumPy arrays. An object of another class is returned as a dict: "kind"
+is the name of its class, "fields" its table. Nothing is executed: functions are refused. Every
+count is checked against the bytes that are left, so a damaged file can't ask for much more memory
+than it has bytes.
 
 The format is that of File.lua, generic/Tensor.c and generic/Storage.c of torch/torch7.
 """
@@ -36,7 +37,7 @@ KINDS = {  # numbers of a tensor or storage, by the first part of its class
 def read(file: Path) -> object:
     """The value in a file: None, bool, int, float, str, NumPy array, or dict: a table or an object.
 
-    Whole numbers below 2^53 are of type int. A tensor without elements is an array without elements.
+    Whole numbers below 2^53 are of type int.
 
     Raises:
         InputError: if the file is damaged, or contains more than data; gives the file and the byte.

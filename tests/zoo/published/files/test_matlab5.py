@@ -1,4 +1,4 @@
-"""The reader of MATLAB 5 to 7.2: what SciPy writes is read as SciPy reads it, and damage is refused."""
+"""The reader of MATLAB 5 to 7.2 finds what SciPy wrote, as SciPy reads it, and refuses damage."""
 
 import struct
 import zlib
