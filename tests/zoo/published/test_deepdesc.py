@@ -13,6 +13,7 @@ from harness import plugins, registry
 from harness.contracts import check_descriptor
 from harness.data import weights
 from harness.errors import InputError
+from harness.onnx.export import contents_of
 from zoo.published import deepdesc
 from zoo.published.deepdesc import DeepDesc
 from zoo.published.describing import describe
@@ -208,12 +209,6 @@ def test_a_file_of_something_else_is_refused(tmp_path, value):
         reader.tensors(tmp_path / "a.t7")
 
 
-@pytest.mark.parametrize("split", ["split1", "split2", "split3", "split4"])
-def test_missing_weights_say_how_to_get_them(split):
-    with pytest.raises(FileNotFoundError, match=r"harness weights add CNN3_p8_n8_split\d_\d+\.t7"):
-        getattr(deepdesc, split)()
-
-
 @pytest.fixture
 def published(shared, monkeypatch):
     monkeypatch.setenv("HARNESS_WEIGHTS", str(shared / "checkpoints/deepdesc"))
@@ -224,6 +219,12 @@ def published(shared, monkeypatch):
 def test_the_published_weights_fit_and_keep_the_laws(published):
     laws = check_descriptor(published)
     assert not [law for law in laws if not law.passed]
+
+
+@pytest.mark.data
+def test_the_published_network_is_exported_with_the_same_vectors(published):
+    contents, _ = contents_of(published)
+    assert len(contents) > 1_000_000
 
 
 @pytest.mark.data

@@ -13,9 +13,8 @@ from tensorflow_files import constant, flag, graph, node, number, real, text, wh
 from harness import plugins
 from harness.contracts import check_descriptor
 from harness.data.copies import digest
-from harness.data.weights import NotHere
 from harness.errors import InputError
-from zoo.published import geodesc
+from harness.onnx.export import contents_of
 from zoo.published.describing import describe
 from zoo.published.files import geodesc as reader
 from zoo.published.files import tensorflow
@@ -216,12 +215,9 @@ def test_a_damaged_graph_is_read_or_refused(tmp_path, changes):
         assert "a.pb" in str(error)
 
 
-def test_missing_weights_say_how_to_get_them():
-    with pytest.raises(NotHere, match=r"harness weights add geodesc\.pb"):
-        geodesc.geodesc()
-
-
-def test_the_model_keeps_the_laws(layers, monkeypatch, tmp_path):
+def test_the_model_keeps_the_laws_and_is_exported_with_the_same_vectors(
+    layers, monkeypatch, tmp_path
+):
     file = tmp_path / "geodesc.pb"
     file.write_bytes(graph(*nodes(layers).values()))
     monkeypatch.setitem(
@@ -229,4 +225,7 @@ def test_the_model_keeps_the_laws(layers, monkeypatch, tmp_path):
     )
     monkeypatch.setenv("HARNESS_WEIGHTS", str(tmp_path))
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    assert not [law for law in check_descriptor(plugins.model("geodesc")) if not law.passed]
+    made = plugins.model("geodesc")
+    assert not [law for law in check_descriptor(made) if not law.passed]
+    contents, _ = contents_of(made)
+    assert len(contents) > 5_000_000

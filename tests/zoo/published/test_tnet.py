@@ -13,7 +13,7 @@ from slow_layers import matlab_correlation
 from harness import plugins
 from harness.contracts import check_descriptor
 from harness.errors import InputError
-from zoo.published import tnet
+from harness.onnx.export import contents_of
 from zoo.published.describing import describe
 from zoo.published.files import tnet as reader
 from zoo.published.tnet import TNet
@@ -134,12 +134,6 @@ def test_another_network_is_refused(tmp_path, change, problem):
     assert "a.mat is not the published network" in str(refused.value)
 
 
-@pytest.mark.parametrize("scene", ["liberty", "notredame", "yosemite"])
-def test_missing_weights_say_how_to_get_them(scene):
-    with pytest.raises(FileNotFoundError, match=rf"harness weights add .*_{scene}\.mat"):
-        getattr(tnet, scene)()
-
-
 @pytest.fixture
 def published(shared, monkeypatch):
     monkeypatch.setenv("HARNESS_WEIGHTS", str(shared / "checkpoints/tnet_tgloss"))
@@ -150,6 +144,12 @@ def published(shared, monkeypatch):
 def test_the_published_weights_fit_and_keep_the_laws(published):
     laws = check_descriptor(published)
     assert not [law for law in laws if not law.passed]
+
+
+@pytest.mark.data
+def test_the_published_network_is_exported_with_the_same_vectors(published):
+    contents, _ = contents_of(published)
+    assert len(contents) > 1_000_000
 
 
 @pytest.mark.data
