@@ -5,9 +5,8 @@ from pathlib import Path
 from harness.catalogue import ModelRow
 from zoo import card as cards
 from zoo.card import Card
-from zoo.published import conventions
-from zoo.published.git_rows import DSM, DSM_BINARY, HARDNET, HYNET, SOSNET
-from zoo.published.rows import HARDTFEAT, TFEAT
+from zoo.published.git_rows import DSM, DSM_BINARY, GEODESC, HARDNET, HYNET, L2NET, SOSNET
+from zoo.published.rows import DEEPDESC, HARDTFEAT, TFEAT, TNET
 
 FOLDER = Path(__file__).with_name("weights")
 
@@ -31,13 +30,26 @@ def models() -> list[ModelRow]:
     published = [
         ModelRow(row.name, dim, distance, row.trained_on, row.licence, packages=("torch",))
         for tables, dim, distance in (
-            ((TFEAT, HARDTFEAT, HARDNET, SOSNET, HYNET, DSM), 128, "l2"),
+            ((TFEAT, HARDTFEAT, HARDNET, SOSNET, HYNET, DSM, DEEPDESC, GEODESC, L2NET), 128, "l2"),
+            ((TNET,), 256, "l2"),
             ((DSM_BINARY,), 256, "hamming"),
         )
         for table in tables
         for row in table.values()
     ]
-    return [*shipped, *published]
+    central_surround = [  # of the same files as L2-Net
+        ModelRow(
+            row.name.replace("l2net", "l2net-cs"),
+            256,
+            "l2",
+            row.trained_on,
+            row.licence,
+            packages=("torch",),
+            weights=(row.name,),
+        )
+        for row in L2NET.values()
+    ]
+    return [*shipped, *published, *central_surround]
 
 
 def _training(card: Card) -> dict[str, object]:

@@ -28,22 +28,34 @@ def describe(
     return rows
 
 
-def resize(patches: UInt8[torch.Tensor, "n height width"]) -> Float[torch.Tensor, "n 32 32"]:
-    """Patches at 32x32, bit for bit as cv2.resize: 11-bit weights, its rounding in each pass.
+def resize(
+    patches: UInt8[torch.Tensor, "n height width"], side: int = SIDE
+) -> Float[torch.Tensor, "n side side"]:
+    """Patches at another size, bit for bit as cv2.resize: 11-bit weights, rounding in each pass.
 
-    At 32 pixels all numbers are whole and below 2^24, or products with a power of 2: float32 holds
-    them exactly, in every runtime.
+    At 32 and 64 pixels all numbers are whole and below 2^24, or products with a power of 2: float32
+    holds them exactly, in every runtime.
     """
-    (up, low), (left, right) = _ends(patches, 1), _ends(patches, 2)
-    x = (patches.float() @ (left + right).T / 16).floor()  # (n, height, 32)
-    x = (up @ x / 65536).floor() + (low @ x / 65536).floor()  # (n, 32, 32)
+    (up, low), (left, right) = _ends(patches, 1, side), _ends(patches, 2, side)
+    x = (patches.float() @ (left + right).T / 16).floor()  # (n, height, side)
+    x = (up @ x / 65536).floor() + (low @ x / 65536).floor()  # (n, side, side)
     return ((x + 2) / 4).floor()
 
 
-def _ends(patches: UInt8[torch.Tensor, "n h w"], axis: int) -> list[Float[torch.Tensor, "32 _"]]:
+def interpolate(
+    patches: UInt8[torch.Tensor, "n height width"], side: int = SIDE
+) -> Float[torch.Tensor, "n side side"]:
+    """Patches at another size, not rounded, as cv2.resize of float32 patches."""
+    down, across = (sum(_ends(patches, axis, side)) / 2048 for axis in (1, 2))
+    return down @ patches.float() @ across.T
+
+
+def _ends(
+    patches: UInt8[torch.Tensor, "n h w"], axis: int, side: int
+) -> list[Float[torch.Tensor, "{side} _"]]:
     """Weights of the source pixels before and behind each target pixel, along an axis."""
     source, device = patches.shape[axis], patches.device
-    at = (torch.arange(SIDE, device=device) + 0.5) * (source / SIDE) - 0.5
+    at = (torch.arange(side, device=device) + 0.5) * (source / side) - 0.5
     before = at.floor()
     behind = at - before
     pixel = torch.arange(source, device=device)

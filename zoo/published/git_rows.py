@@ -2,7 +2,7 @@
 
 from pathlib import PurePosixPath
 
-from harness.data.weights import Weights
+from harness.data.weights import TENSORS, Weights
 
 
 def _of(
@@ -14,6 +14,7 @@ def _of(
     licence: str,
     trained_on: frozenset[str] | None,
     folders: int = 0,
+    read: str = TENSORS,
 ) -> Weights:
     """The row of a file; its local name has the last `folders` folders of its path."""
     return Weights(
@@ -24,6 +25,7 @@ def _of(
         trained_on=trained_on,
         published_in=f"{repository}:{PurePosixPath(path).parent}",
         git_blob=git_blob,
+        read=read,
     )
 
 
@@ -190,5 +192,58 @@ DSM_BINARY = {
         ("liberty", "fe4d41a0b9255eeaa7024210fc950dad03a18ee6"),
         ("notredame", "98b1a7153038b6ed4d45866ea0dab3828f2ddf4e"),
         ("yosemite", "55e4815c727303dd0d64f4f7c5a6eb22187daabe"),
+    )
+}
+
+
+def _l2net(name: str, file: str, git_blob: str, trained_on: frozenset[str]) -> Weights:
+    return _of(
+        f"l2net-official.{name}",
+        "yuruntian/L2-Net",
+        f"matlab/L2Net-{file}.mat",
+        git_blob,
+        licence="unknown",  # the repository has none
+        trained_on=trained_on,
+        read="zoo.published.files.l2net:tensors",
+    )
+
+
+L2NET = {  # "+": trained with turned and mirrored patches
+    "liberty": _l2net(
+        "liberty", "LIB", "421df758db7535924f297f22961594b0e9625cc4", _scene("liberty")
+    ),
+    "notredame": _l2net(
+        "notredame", "ND", "7633fec5ddd0f3b8f0a6d8e216041a46ed0c0d36", _scene("notredame")
+    ),
+    "yosemite": _l2net(
+        "yosemite", "YOS", "1e2159e0ebde0fa818513d7c250ade3a5d2d8973", _scene("yosemite")
+    ),
+    # Which sequences it saw is not stated, so none is counted as unseen.
+    "hpatches": _l2net(
+        "hpatches", "HP", "9c30488488f8ef67c0cb16265e15e63dac959343", frozenset({"hpatches"})
+    ),
+    "liberty+": _l2net(
+        "liberty+", "LIB+", "fb13559c8c954266c790fe68bb3c9871233d243b", _scene("liberty")
+    ),
+    "notredame+": _l2net(
+        "notredame+", "ND+", "886d3c8016b50185042a6458b661f7631146c1b6", _scene("notredame")
+    ),
+    "yosemite+": _l2net(
+        "yosemite+", "YOS+", "e1ec8f24b3a90fb9471fe22c9d3bc5ce08732d08", _scene("yosemite")
+    ),
+    "hpatches+": _l2net(
+        "hpatches+", "HP+", "e50abaec78d543164ab549973ae1f17437e703a1", frozenset({"hpatches"})
+    ),
+}
+
+GEODESC = {
+    "geodesc": _of(
+        "geodesc",
+        "lzx551402/geodesc",
+        "model/geodesc.pb",
+        "fef16e4bc6443fedaf727f981d654fa785baae49",
+        licence="MIT",
+        trained_on=frozenset({"other/GL3D"}),
+        read="zoo.published.files.geodesc:tensors",
     )
 }

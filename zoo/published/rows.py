@@ -46,3 +46,74 @@ HARDTFEAT = {
         published_in="ducha-aiki/affnet@da7cf51",
     )
 }
+
+
+def _deepdesc(split: int, step: str, sha256: str, scenes: tuple[str, ...]) -> Weights:
+    file = f"CNN3_p8_n8_split{split}_{step}.t7"
+    return Weights(
+        name=f"deepdesc.split{split}",
+        file=file,
+        sha256=sha256,
+        size=2308993,
+        urls=(f"https://github.com/etrulls/deepdesc-release/raw/0a97828/models/{file}",),
+        licence="CC-BY-NC-SA-4.0",
+        trained_on=frozenset(f"phototour/{scene}" for scene in scenes),
+        published_in="etrulls/deepdesc-release@0a97828:models",
+        read="zoo.published.files.deepdesc:tensors",
+    )
+
+
+DEEPDESC = {
+    "split1": _deepdesc(
+        1,
+        "072000",
+        "e2e7d1b9b274510e4cd86ab0ce70228703c002f2142b26939c7d6335a2876267",
+        ("liberty", "yosemite"),
+    ),
+    "split2": _deepdesc(
+        2,
+        "104000",
+        "bdf83f8d6bc05455eceb0d64036da8e9727826deb3fd2e444513e7d9e9f84017",
+        ("liberty", "notredame"),
+    ),
+    "split3": _deepdesc(
+        3,
+        "067000",
+        "e34f186da5bb29563b11372b4eccf48d0d25595b45641a5e7a5fc9f39a245fd3",
+        ("yosemite", "notredame"),
+    ),
+    "split4": _deepdesc(
+        4,
+        "073000",
+        "e89b84c2fe5c86e342684a0e67653f2dfafac00b92182ede4ef86e9279dfd36b",
+        ("liberty", "yosemite", "notredame"),  # a part of each
+    ),
+}
+
+
+def _tnet(scene: str, size: int, sha256: str) -> Weights:
+    file = f"model_global_triplet_{scene}.mat"
+    return Weights(
+        name=f"tnet.{scene}",
+        file=file,
+        sha256=sha256,
+        size=size,
+        urls=(f"https://github.com/vijaykbg/deep-patchmatch/raw/a1a66c2/models/embedding/{file}",),
+        licence="Apache-2.0",
+        trained_on=frozenset({f"phototour/{scene}"}),
+        published_in="vijaykbg/deep-patchmatch@a1a66c2:models/embedding",
+        read="zoo.published.files.tnet:tensors",
+    )
+
+
+TNET = {
+    "liberty": _tnet(
+        "liberty", 3966031, "7debc39fe553f068bfb80e6b3a6144cb7b40f2c1d09e1edd9500564e6da55d87"
+    ),
+    "notredame": _tnet(
+        "notredame", 3962119, "7c972926083cbd30744195186ce091bfecc768337acfc7e5ab8580a318099cec"
+    ),
+    "yosemite": _tnet(
+        "yosemite", 3962989, "ad8acccbbf07b9a0f4eb54a3785ad5fa81efc1b20a8ff1cc8aa7d0843634a63b"
+    ),
+}

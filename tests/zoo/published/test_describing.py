@@ -9,34 +9,51 @@ import torch
 
 from harness import plugins
 from harness.data import published_weights, weights
-from zoo.published.describing import describe, resize
+from zoo.published.deepdesc import DeepDesc
+from zoo.published.describing import describe, interpolate, resize
+from zoo.published.geodesc import GeoDesc
 from zoo.published.hardnet import HardNet
 from zoo.published.hardtfeat import HardTFeat
 from zoo.published.hynet import HyNet
+from zoo.published.l2net import L2Net
 from zoo.published.layers import packed
 from zoo.published.sosnet import SOSNet
 from zoo.published.tfeat import TFeat
+from zoo.published.tnet import TNet
 
 
-def test_resizing_is_that_of_opencv_bit_for_bit():
+@pytest.mark.parametrize("target", [32, 64])
+def test_resizing_is_that_of_opencv_bit_for_bit(target):
     rng = np.random.default_rng(0)
     for side in (*range(1, 100), 128, 200):
         some = rng.integers(0, 256, (4, side, side + 1), dtype=np.uint8)
         some[0] = some[0] // 128 * 255
-        wanted = [cv2.resize(patch, (32, 32)) for patch in some]
-        assert np.array_equal(resize(torch.from_numpy(some)).numpy(), wanted), side
+        wanted = [cv2.resize(patch, (target, target)) for patch in some]
+        assert np.array_equal(resize(torch.from_numpy(some), target).numpy(), wanted), side
 
 
-@pytest.mark.parametrize("network", [TFeat, HardTFeat, HardNet, SOSNet, HyNet])
+def test_interpolation_is_that_of_opencv_for_float_patches():
+    rng = np.random.default_rng(0)
+    for side in (1, 2, 31, 32, 33, 41, 64, 65, 200):
+        some = rng.integers(0, 256, (4, side, side + 1), dtype=np.uint8)
+        wanted = [cv2.resize(patch.astype(np.float32), (32, 32)) for patch in some]
+        found = interpolate(torch.from_numpy(some)).numpy()
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-4, err_msg=str(side))
+
+
+@pytest.mark.parametrize(
+    "network", [TFeat, HardTFeat, HardNet, SOSNet, HyNet, DeepDesc, TNet, L2Net, GeoDesc]
+)
 def test_no_bit_of_a_row_depends_on_its_batch(network):
+    dim = 256 if network is TNet else 128
     patches = np.random.default_rng(0).integers(0, 256, (100, 65, 65), dtype=np.uint8)
     made = network().eval()
     sizes = set()
     made.register_forward_pre_hook(lambda _, inputs: sizes.add(len(inputs[0])))
-    alone = [describe(made, patches[i : i + 1], "cpu") for i in range(0, 100, 20)]
-    together = describe(made, patches, "cpu")
+    alone = [describe(made, patches[i : i + 1], "cpu", dim) for i in range(0, 100, 20)]
+    together = describe(made, patches, "cpu", dim)
     assert np.array_equal(together[::20], np.concatenate(alone))
-    assert np.array_equal(describe(made, patches[::-1], "cpu")[::-1], together)
+    assert np.array_equal(describe(made, patches[::-1], "cpu", dim)[::-1], together)
     assert sizes == {64}  # some sizes happen to round alike, on some machines
 
 
