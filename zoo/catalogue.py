@@ -4,7 +4,7 @@ from pathlib import Path
 
 from harness.catalogue import ModelRow
 from zoo import card as cards
-from zoo.published.rows import HARDTFEAT, TFEAT
+from zoo.published.rows import HARDTFEAT, MKD, TFEAT
 
 FOLDER = Path(__file__).with_name("weights")
 
@@ -24,6 +24,6 @@ def models() -> list[ModelRow]:
     ]
     published = [
         ModelRow(row.name, 128, "l2", row.trained_on, row.licence, packages=("torch",))
-        for row in (*TFEAT.values(), *HARDTFEAT.values())
+        for row in (*TFEAT.values(), *HARDTFEAT.values(), *MKD.values())
     ]
     return [*shipped, *published]
