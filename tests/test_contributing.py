@@ -24,7 +24,7 @@ def made(source):
 
 
 def test_the_descriptor_keeps_every_law():
-    laws = contracts.check_descriptor(made(DESCRIPTOR)["meanstd"]())
+    laws = contracts.check_descriptor(made(DESCRIPTOR)["extremes"]())
     assert not [f"{law.name}: {law.detail}" for law in laws if not law.passed]
 
 

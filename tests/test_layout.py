@@ -62,6 +62,7 @@ SHARED = (
 )  # fmt: skip
 DEFINED_BY = {  # methods that are said to be others with something more
     "zoo.adasample": ("zoo.sosnet",),
+    "zoo.handcrafted.dsp_sift": ("zoo.handcrafted.vlfeat_sift",),
     "zoo.triplet_swap": ("zoo.published.tfeat",),
     "zoo.wrappers.crops": ("zoo.wrappers.norms",),
 }
@@ -122,7 +123,7 @@ def test_nothing_imports_the_command_line():
             assert "harness.commands.main" not in {module for _, module in imported(file)}, file
 
 
-WORDS = {"brief", "constant", "pixels", "random"}  # names that are words of any message
+WORDS = {"brief", "constant", "pixels", "random", "resize"}  # names that are words of any message
 
 
 def names_in(text, names):

@@ -6,7 +6,7 @@ from harness.catalogue import ModelRow
 from zoo import card as cards
 from zoo.card import Card
 from zoo.published.git_rows import DSM, DSM_BINARY, GEODESC, HARDNET, HYNET, L2NET, SOSNET
-from zoo.published.rows import DEEPDESC, HARDTFEAT, TFEAT, TNET
+from zoo.published.rows import DEEPDESC, HARDTFEAT, MKD, TFEAT, TNET
 
 FOLDER = Path(__file__).with_name("weights")
 
@@ -30,7 +30,7 @@ def models() -> list[ModelRow]:
     published = [
         ModelRow(row.name, dim, distance, row.trained_on, row.licence, packages=("torch",))
         for tables, dim, distance in (
-            ((TFEAT, HARDTFEAT, HARDNET, SOSNET, HYNET, DSM, DEEPDESC, GEODESC, L2NET), 128, "l2"),
+            ((TFEAT, HARDTFEAT, HARDNET, SOSNET, HYNET, DSM, DEEPDESC, GEODESC, L2NET, MKD), 128, "l2"),
             ((TNET,), 256, "l2"),
             ((DSM_BINARY,), 256, "hamming"),
         )

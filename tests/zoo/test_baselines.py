@@ -6,7 +6,9 @@ import pytest
 from harness import Descriptor
 from zoo import baselines
 
-ALL = [baselines.constant, baselines.pixels, baselines.random]
+ALL = [
+    baselines.constant, baselines.pixels, baselines.random, baselines.meanstd, baselines.resize,
+]  # fmt: skip
 
 
 def patches(n: int, side: int = 65) -> np.ndarray:
@@ -91,3 +93,38 @@ def test_random_vectors_stay_what_they_were() -> None:
     # Computed once; a change would silently end the comparison with stored results.
     vector = baselines.random().describe(np.zeros((1, 65, 65), np.uint8))[0]
     assert np.allclose(vector[:3], [0.01852272, -0.10429337, -0.10636796], atol=1e-6)
+
+
+def test_meanstd_are_the_moments_of_the_benchmarks_code() -> None:
+    some = patches(9)
+    expected = [[p.mean(), np.sqrt(((p - p.mean()) ** 2).sum() / (65**2 - 1))] for p in some]
+    assert np.allclose(baselines.meanstd().describe(some), expected, rtol=1e-6)
+
+
+def keys(x: float) -> float:
+    """R. Keys' bicubic kernel, as MATLAB's imresize takes it."""
+    x = abs(x)
+    if x <= 1:
+        return 1.5 * x**3 - 2.5 * x**2 + 1
+    return -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2 if x < 2 else 0.0
+
+
+@pytest.mark.parametrize("side", [6, 9, 64, 65])
+def test_resize_samples_bicubically_without_antialiasing(side: int) -> None:
+    (patch,) = patches(1, side)
+    standard = (patch - patch.mean()) / patch.std(ddof=1)
+    wide = np.pad(standard, 2, "symmetric")
+    cells = np.zeros((6, 6))
+    for i in range(6):
+        for k in range(6):
+            y, x = ((place + 0.5) * side / 6 - 0.5 for place in (i, k))
+            for row in range(-2, side + 2):
+                for column in range(-2, side + 2):
+                    share = keys(y - row) * keys(x - column)
+                    cells[i, k] += share * wide[row + 2, column + 2]
+    expected = cells.ravel() / np.linalg.norm(cells)
+    assert np.allclose(baselines.resize().describe(patch[None])[0], expected, atol=1e-6)
+
+
+def test_resize_of_a_flat_patch_is_zero() -> None:
+    assert not baselines.resize().describe(np.full((2, 65, 65), 7, np.uint8)).any()

@@ -117,3 +117,24 @@ TNET = {
         "yosemite", 3962989, "ad8acccbbf07b9a0f4eb54a3785ad5fa81efc1b20a8ff1cc8aa7d0843634a63b"
     ),
 }
+
+
+def _mkd(kind: str, scene: str) -> Weights:
+    return Weights(
+        name=f"mkd-{kind}.{scene}",
+        file="mkd-concat-64.pth",  # one file for all scenes and kinds
+        sha256="e31112000009e0d6e159dd7726aeea9f6a7d746cfe7d59b59bfb86c570667641",
+        size=1372952,
+        urls=("https://github.com/manyids2/mkd_pytorch/raw/master/mkd_pytorch/mkd-concat-64.pth",),
+        licence="MIT",
+        trained_on=frozenset({f"phototour/{scene}"}),
+        published_in="manyids2/mkd_pytorch@fb97c42",
+        read="zoo.handcrafted.mkd_file:whitenings",
+    )
+
+
+MKD = {
+    f"mkd-{kind}.{scene}": _mkd(kind, scene)
+    for kind in ("pcawt", "lw")
+    for scene in ("liberty", "notredame", "yosemite")
+}
