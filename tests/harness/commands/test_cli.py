@@ -434,7 +434,7 @@ def test_a_list_that_lacks_a_name_or_may_be_none_is_refused(run, arguments, mess
 def test_help_says_several_only_where_several_are_taken(run, command, several):
     _, out, _ = run(command, "--help")
     said = " ".join(out.split())
-    assert ("several with commas" in said) is several
+    assert ("several separated by commas" in said) is several
 
 
 def test_partial_data_can_be_described(run, tmp_path):
