@@ -11,7 +11,7 @@ from annotated_types import Ge, Gt
 from jaxtyping import Float
 
 from zoo.backbones import Network
-from zoo.published import tfeat
+from zoo.published import describing, tfeat
 from zoo.training.distances import euclidean_paired
 from zoo.training.groups import Groups
 from zoo.training.method import Batch, Method, Sampler
@@ -67,7 +67,7 @@ class TripletSwap(Method):
 class TFeat(tfeat.TFeat, Network):
     """TFeat's network, to be trained; its parameters are named as in the published files."""
 
-    side = tfeat.SIDE
+    side = describing.SIDE
     dim = 128
 
     def forward(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> Float[torch.Tensor, "n 128"]:

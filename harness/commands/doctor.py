@@ -111,8 +111,10 @@ def _datasets() -> Iterator[str]:
 def _weights() -> Iterator[str]:
     from harness.data import published_weights, weights
 
-    for name, row in sorted(published_weights.known().items()):
-        yield f"weights {name} are {'here' if weights.is_here(row) else 'not here'}"
+    known = published_weights.known()
+    here = sorted(name for name, row in known.items() if weights.is_here(row))
+    yield f"{len(here)} of {len(known)} published weights are here"
+    yield from (f"  {name}" for name in here)
 
 
 def _plugins() -> Iterator[str]:

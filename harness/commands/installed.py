@@ -35,6 +35,9 @@ def models(
             " phototour/liberty.",
         ),
     ] = None,
+    here: Annotated[
+        bool, typer.Option("--here", help="Only models whose weights are on this machine.")
+    ] = False,
     results: ResultsFolder = Path("results"),
     as_json: AsJson = False,
 ) -> None:
@@ -46,6 +49,8 @@ def models(
         found = catalogue.of_licence(found, licence)
     if not_trained_on is not None:
         found = catalogue.not_trained_on(found, not_trained_on)
+    if here:
+        found = [one for one in found if one.here]
     if as_json:
         print(json.dumps([one.as_json() for one in found], indent=1))
         return

@@ -40,6 +40,8 @@ def listing() -> None:
     """List the published weights that models know, and which of them are here."""
     from harness.data import published_weights, weights
 
-    for name, row in sorted(published_weights.known().items()):
+    known = published_weights.known()
+    width = max(map(len, known), default=0)
+    for name, row in sorted(known.items()):
         here = "here" if weights.is_here(row) else "not here"
-        say(f"{name:24} {here:9} {row.file}  {row.licence}")
+        say(f"{name:{width}}  {here:8}  {row.file}  {row.licence}")

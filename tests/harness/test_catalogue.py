@@ -78,6 +78,35 @@ def test_a_model_whose_weights_are_not_here_is_listed_with_the_command_that_gets
     assert (one["weights_here"], one["remedy"]) == (True, "")
 
 
+def test_only_models_whose_weights_are_here_may_be_listed(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_WEIGHTS", str(tmp_path))
+    (tmp_path / TFEAT["liberty"].file).touch()
+    found = asked(run, "models", "--here")
+    assert {"tfeat.liberty", "hardnet", "sift"} <= found.keys()
+    assert not {"tfeat.yosemite", "hardnet8"} & found.keys()
+
+
+def test_a_model_of_several_files_needs_them_all(run, tmp_path, monkeypatch):
+    rows = (
+        "from harness.catalogue import ModelRow\n"
+        + MADE
+        + (
+            "def rows():\n"
+            "    names = ('tfeat.liberty', 'tfeat.yosemite')\n"
+            "    return [ModelRow('quick', 3, 'l2', None, 'MIT', weights=names)]\n"
+        )
+    )
+    given = {"descriptors": {"quick": "quick"}, "catalogues": {"theirs": "rows"}}
+    monkeypatch.setenv("HARNESS_WEIGHTS", str(tmp_path))
+    with installed(tmp_path, "their-zoo", rows, **given):
+        both = asked(run, "models")["quick"]
+        (tmp_path / TFEAT["liberty"].file).touch()
+        one = asked(run, "models")["quick"]
+    command = "harness weights fetch"
+    assert both["remedy"] == f"{command} tfeat.liberty tfeat.yosemite"
+    assert (one["weights_here"], one["remedy"]) == (False, f"{command} tfeat.yosemite")
+
+
 def test_only_models_of_a_permissive_licence_may_be_listed(run):
     found = asked(run, "models", "--licence", "permissive")
     assert {one["licence"] for one in found.values()} == {"MIT", "Apache-2.0"}

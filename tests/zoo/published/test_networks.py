@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import numpy as np
-import published_files
+import published_weight_files
 import pytest
 import torch
 from kornia import feature
@@ -51,9 +51,9 @@ def of_kornia(
         return network.eval()(torch.from_numpy(some)[:, None].float() * scale).numpy()
 
 
-@pytest.mark.parametrize("name", sorted(published_files.LAYOUTS))
+@pytest.mark.parametrize("name", sorted(published_weight_files.LAYOUTS))
 def test_a_file_in_the_layout_of_its_authors_becomes_a_descriptor(name, tmp_path, monkeypatch):
-    published_files.bring(name, tmp_path, monkeypatch)
+    published_weight_files.bring(name, tmp_path, monkeypatch)
     made, row = plugins.model(name, device="cpu"), ROWS[name]
     assert (made.name, made.dim, made.distance.name) == (name, row.dim, row.distance)
     assert (made.trained_on, made.licence) == (row.trained_on, row.licence)
@@ -65,28 +65,30 @@ def test_the_layouts_are_those_of_all_rows_that_pytorch_reads():
     tables = [table for table in vars(git_rows).values() if isinstance(table, dict)]
     known = [row for table in tables for row in table.values() if isinstance(row, Weights)]
     rows = [row.name for row in known if row.read == TENSORS]
-    assert sorted(rows) == sorted(published_files.LAYOUTS)
+    assert sorted(rows) == sorted(published_weight_files.LAYOUTS)
     assert {*rows} <= published_weights.known().keys()
 
 
 @pytest.mark.parametrize("name", OF_KINDS)
 def test_a_published_network_keeps_the_laws_of_descriptors(name, tmp_path, monkeypatch):
-    published_files.bring(name, tmp_path, monkeypatch)
+    published_weight_files.bring(name, tmp_path, monkeypatch)
     laws = check_descriptor(plugins.model(name, device="cpu"))
     assert not [f"{law.name}: {law.detail}" for law in laws if not law.passed]
 
 
 @pytest.mark.parametrize("name", OF_KINDS)
 def test_a_published_network_is_exported_with_the_same_vectors(name, tmp_path, monkeypatch):
-    published_files.bring(name, tmp_path, monkeypatch)
+    published_weight_files.bring(name, tmp_path, monkeypatch)
     contents, _ = contents_of(plugins.model(name, device="cpu"))
     assert len(contents) > 5_000_000
 
 
 def test_a_file_with_a_tensor_too_many_is_refused(tmp_path, monkeypatch):
-    layout = published_files.LAYOUTS["sosnet-official.liberty"] | {"layers.21.weight": (128,)}
-    monkeypatch.setitem(published_files.LAYOUTS, "sosnet-official.liberty", layout)
-    published_files.bring("sosnet-official.liberty", tmp_path, monkeypatch)
+    layout = published_weight_files.LAYOUTS["sosnet-official.liberty"] | {
+        "layers.21.weight": (128,)
+    }
+    monkeypatch.setitem(published_weight_files.LAYOUTS, "sosnet-official.liberty", layout)
+    published_weight_files.bring("sosnet-official.liberty", tmp_path, monkeypatch)
     with pytest.raises(RuntimeError, match=r"Unexpected key.*layers\.21\.weight"):
         plugins.model("sosnet-official.liberty", device="cpu")
 
@@ -106,22 +108,22 @@ def test_a_file_with_a_tensor_too_many_is_refused(tmp_path, monkeypatch):
     ],
 )
 def test_vectors_are_those_of_kornia(name, network, tmp_path, monkeypatch):
-    tensors = published_files.bring(name, tmp_path, monkeypatch)
+    tensors = published_weight_files.bring(name, tmp_path, monkeypatch)
     some = patches(40)
     ours = plugins.model(name, device="cpu").describe(some)
     theirs = of_kornia(network(pretrained=False), tensors, some, 1)
-    np.testing.assert_allclose(ours, theirs, atol=2e-6)
+    np.testing.assert_allclose(ours, theirs, atol=3e-6)
     # kornia's users feed grey values in [0, 1]. Each network divides a patch by its deviation or
     # its root mean square, so the scale cancels, but for the 1e-5 that SOSNet adds to a variance:
-    # 0.00038 in [0, 1] is the variance of the patch with the least contrast here.
+    # 0.00084 in [0, 1] is the variance of the patch with the least contrast here.
     theirs = of_kornia(network(pretrained=False), tensors, some, 1 / 255)
-    apart = 0.02 if network is feature.SOSNet else 2e-4
+    apart = 2e-3 if network is feature.SOSNet else 2e-5
     np.testing.assert_allclose(ours, theirs, atol=apart)
 
 
 def test_tfeats_vectors_are_those_of_kornia():
-    tensors = published_files.random_weights(
-        published_files.shapes_of(feature.TFeat(pretrained=False))
+    tensors = published_weight_files.random_weights(
+        published_weight_files.shapes_of(feature.TFeat(pretrained=False))
     )
     network = TFeat().eval()
     network.load_state_dict(tensors, strict=True)
@@ -129,7 +131,7 @@ def test_tfeats_vectors_are_those_of_kornia():
     with torch.inference_mode():
         ours = network(torch.from_numpy(some)).numpy()
     theirs = of_kornia(feature.TFeat(pretrained=False), tensors, some, 1)
-    np.testing.assert_allclose(ours, theirs, atol=2e-6)
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
 def written_out(p: dict[str, torch.Tensor], some: np.ndarray) -> torch.Tensor:
@@ -155,7 +157,7 @@ def written_out(p: dict[str, torch.Tensor], some: np.ndarray) -> torch.Tensor:
 
 @pytest.mark.parametrize("name", ["hardnet-ps", "hardnet-official.yosemite", "dsm.yosemite"])
 def test_vectors_are_those_of_the_network_written_out(name, tmp_path, monkeypatch):
-    tensors = published_files.bring(name, tmp_path, monkeypatch)
+    tensors = published_weight_files.bring(name, tmp_path, monkeypatch)
     some = patches(10)
     wanted = functional.normalize(written_out(tensors, some))
     ours = plugins.model(name, device="cpu").describe(some)
@@ -163,7 +165,7 @@ def test_vectors_are_those_of_the_network_written_out(name, tmp_path, monkeypatc
 
 
 def test_bits_are_the_signs_of_the_network_written_out(tmp_path, monkeypatch):
-    tensors = published_files.bring("dsm-binary.liberty", tmp_path, monkeypatch)
+    tensors = published_weight_files.bring("dsm-binary.liberty", tmp_path, monkeypatch)
     some = patches(10)
     wanted = written_out(tensors, some).numpy()
     bits = np.unpackbits(plugins.model("dsm-binary.liberty", device="cpu").describe(some), axis=1)
