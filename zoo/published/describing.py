@@ -46,8 +46,8 @@ def interpolate(
     patches: UInt8[torch.Tensor, "n height width"], side: int = SIDE
 ) -> Float[torch.Tensor, "n side side"]:
     """Patches at another size, not rounded, as cv2.resize of float32 patches."""
-    down, across = (sum(_ends(patches, axis, side)) / 2048 for axis in (1, 2))
-    return down @ patches.float() @ across.T
+    (up, low), (left, right) = _ends(patches, 1, side), _ends(patches, 2, side)
+    return ((up + low) / 2048) @ patches.float() @ ((left + right) / 2048).T
 
 
 def _ends(

@@ -42,7 +42,8 @@ class GeoDesc(nn.Module):
         x = interpolate(patches)[:, None]  # (n, 1, 32, 32)
         x = x - x[:, :, :1, :1]  # so that a flat patch is zero in spite of rounding
         deviation, mean = torch.std_mean(x, dim=(1, 2, 3), correction=0, keepdim=True)
-        x = (x - mean) / (deviation + 1e-8)
+        # The authors add 1e-8, which an exporter takes for 0; a clamp stays.
+        x = (x - mean) / deviation.clamp(min=1e-8)
         for convolution, (_, _, side, stride, padding) in zip(
             self.convolutions, CONVOLUTIONS, strict=True
         ):

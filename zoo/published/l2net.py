@@ -68,7 +68,8 @@ class Tower(nn.Module):
         """Vectors of grey patches."""
         x = patches - self.mean
         deviation, mean = torch.std_mean(x, dim=(1, 2), keepdim=True)
-        x = ((x - mean) / (deviation + 1e-12))[:, None]  # (n, 1, 32, 32)
+        # The authors add 1e-12, which an exporter takes for 0; a clamp stays.
+        x = ((x - mean) / deviation.clamp(min=1e-12))[:, None]  # (n, 1, 32, 32)
         for layer, (convolve, normalise) in enumerate(
             zip(self.convolutions, self.normalisations, strict=True), 1
         ):

@@ -108,7 +108,7 @@ class _Bytes:
         kind, contents = self.element()
         if kind not in NUMBERS:
             raise self.wrong(f"{kind} is not a type of numbers")
-        dtype = np.dtype(NUMBERS[kind]).newbyteorder(self.order)
+        dtype = np.dtype(self.order + NUMBERS[kind])
         if len(contents) % dtype.itemsize:
             raise self.wrong(f"{len(contents)} bytes are no whole number of {dtype}")
         return np.frombuffer(contents, dtype)

@@ -62,11 +62,10 @@ class Part:
             InputError: if the part differs.
         """
         value = self.value
-        if isinstance(wanted, str) or isinstance(value, str):
-            same = value == wanted
+        if isinstance(value, np.ndarray) and not isinstance(wanted, str):
+            same = value.size > 0 and bool((value == wanted).all())
         else:
-            numbers = isinstance(value, np.ndarray | int | float)
-            same = numbers and np.size(value) > 0 and bool(np.all(np.equal(value, wanted)))
+            same = value == wanted
         if not same:
             raise self.wrong(f"is {value!r:.60}, and should be {wanted!r}")
 
