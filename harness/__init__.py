@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harness.api import evaluate, export_onnx, leaderboard, read_records
     from harness.errors import HarnessError
     from harness.loading import load_model, load_protocol
+    from harness.records.comparison import compare
     from harness.records.record import Record
     from harness.types import Block, Dataset, Descriptions, Descriptor, Protocol, Quantity, Scores
 
@@ -34,6 +35,7 @@ __all__ = [
     "Quantity",
     "Record",
     "Scores",
+    "compare",
     "evaluate",
     "export_onnx",
     "leaderboard",
@@ -45,6 +47,7 @@ __all__ = [
 _HOMES = {
     "HarnessError": "harness.errors",
     "Record": "harness.records.record",
+    "compare": "harness.records.comparison",
     "evaluate": "harness.api",
     "export_onnx": "harness.api",
     "leaderboard": "harness.api",

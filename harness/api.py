@@ -115,7 +115,8 @@ def leaderboard(records: Iterable[Record]) -> "pd.DataFrame":
 
     Columns: `protocol` (a family, as "hpatches"), `data`, `split`, `model`, `options` (of the
     protocol, as "ties=official"; empty for the default), `dim`, `distance`,
-    `trained_on_tested_data` ("yes", "no" or "unknown"), `weights` (sha256, or None), `revision`;
+    `trained_on_tested_data` ("yes", "no" or "unknown"), `weights` (sha256, or None), `revision`,
+    `rank` ("2", "1-3" for models that can't be told apart, or None; see `harness.records.ranks`);
     then one for each score, and for each that has a 95 % interval also "SCORE low" and
     "SCORE high". Scores are fractions, or quantities that the protocol counts, at full precision,
     never percent; NaN was not measured. Rows stand as in the committed tables: by protocol, data
@@ -133,10 +134,10 @@ def leaderboard(records: Iterable[Record]) -> "pd.DataFrame":
         for name in board.columns:
             ends = [f"{name} low", f"{name} high"] if name in bounds else []
             columns |= dict.fromkeys([name, *ends])
-        for row in board.rows:
+        for row, rank in zip(board.rows, board.ranks, strict=True):
             model = row[0].model
             facts = (model.name, model.dim, model.distance, _SEEN.get(boards.mark(row), "no"))
-            weights = (model.weights, model.revision)
+            weights = (model.weights, model.revision, rank or None)
             options = row[0].protocol.options_text
             places = (
                 board.family,

@@ -121,6 +121,10 @@ class Descriptor:
     # Makes a torch module from uint8 patches [n, height, width] to vectors, for `harness export`.
     network: Callable[[], Any] | None = None
     conventions: Conventions | None = None  # not part of the model's identity
+    # Of a training, to compare seeds: trainings of equal recipes differ only in the seed. Not part
+    # of the model's identity.
+    recipe: str | None = None
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         """Check the fields, since plug-ins set them and records and tables rely on them."""
@@ -142,6 +146,10 @@ class Descriptor:
                 f"{wrong} weights is {self.weights!r:.80}; a sha256 is wanted: 64 hexadecimal"
                 " digits, or None"
             )
+        if self.recipe is not None and not is_text(self.recipe):
+            raise InputError(f"{wrong} recipe is {self.recipe!r:.60}; a text is wanted, or None")
+        if self.seed is not None and (type(self.seed) is not int or self.seed < 0):
+            raise InputError(f"{wrong} seed is {self.seed!r:.60}; an integer from 0 on, or None")
         if not isinstance(self.code, str):
             raise InputTypeError(f"{wrong} code is {self.code!r:.60}; a text is wanted")
         if not isinstance(self.libraries, tuple) or not all(map(is_text, self.libraries)):

@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
 
+from harness.differences import interval_of_difference
 from harness.escape import markdown
 from harness.files import atomic
 from harness.records import markdown_table
 from harness.records import record as results
+from harness.records.scenes import scene_scores
 from protocols.eth.matching import RATIO
 from protocols.oxford.reader import SIX
 from studies.ship import shipped_cards
@@ -124,8 +125,8 @@ def beside(records: Sequence[results.Record]) -> Iterator[str]:
             yield [markdown(name), *(difference(known, name) for known in boards)]
 
     yield f"## Matching mAP of {DEFAULT} less that of others\n"
-    yield "In points; in brackets the 95 % interval over sequences (Student's, of pairs); bold: it"
-    yield "lies above 0, italic: below. The first two columns are of three sequences each."
+    yield "In points; in brackets the 95 % interval over sequences, as `harness compare` has it;"
+    yield "bold: it lies above 0, italic: below. The first two columns are of three sequences each."
     yield "Intervals are of these very weights, each of one training: what another seed would do is"
     yield f"not in them, and {DEFAULT} had twice as many batches.\n"
     yield from table([*WHOLE], rows())
@@ -136,11 +137,12 @@ def difference(known: Board, other: str) -> str:
     if not {DEFAULT, other} <= known.keys():
         return "—"
     a, b = (scene_maps(known[name]) for name in (DEFAULT, other))
-    apart = [a[scene] - b[scene] for scene in a]
-    text = f"{100 * np.mean(apart):+.1f}"
-    if len(apart) < 2:
+    pairs = np.array([(a[scene], b[scene]) for scene in a]).T
+    text = f"{100 * np.mean(pairs[0] - pairs[1]):+.1f}"
+    interval = interval_of_difference(*pairs)
+    if interval is None:
         return text
-    low, high = stats.ttest_1samp(apart, 0).confidence_interval()
+    low, high = interval
     mark = "**" if low > 0 else "*" if high < 0 else ""
     return f"{mark}{text} [{100 * low:+.1f}, {100 * high:+.1f}]{mark}"
 
@@ -151,10 +153,9 @@ def scene_maps(record: results.Record) -> Mapping[str, float]:
     Raises:
         ValueError: if their mean is not the headline.
     """
+    found = scene_scores(record)
     if record.protocol.name == "oxford":
-        found = {one: record.scores[f"{one}/map"] for one in SIX}
-    else:
-        found = {scene: own["matching/map"] for scene, own in record.scenes.items()}
+        found = {one: found[one] for one in SIX}
     if not math.isclose(np.mean([*found.values()]), record.scores[record.protocol.headline]):
         raise ValueError(f"the headline of {record.model.name} is not the mean over sequences")
     return found

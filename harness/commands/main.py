@@ -12,6 +12,7 @@ import typer
 
 from harness import extras, stopping
 from harness.commands import (
+    comparing,
     data,
     evaluating,
     installed,
@@ -46,6 +47,7 @@ app.command()(looking.show)
 app.command()(installed.models)
 app.command()(installed.protocols)
 app.command()(evaluating.leaderboard)
+app.command()(comparing.compare)
 app.command()(looking.check)
 app.command()(training.train)
 app.command()(training.recipes)

@@ -47,6 +47,9 @@ class ModelFacts(_Part):
     trained_on: list[str] | None  # None: nobody says on what
     weights: str | None = Field(pattern="^[0-9a-f]{64}$")
     revision: int = Field(ge=1)  # raised by hand whenever the vectors change
+    # Of a training: records of equal recipes differ only in the seed. Not part of the identity.
+    recipe: str | None = Field(default=None, min_length=1, exclude_if=lambda found: found is None)
+    seed: int | None = Field(default=None, ge=0, exclude_if=lambda found: found is None)
 
     @property
     def identity(self) -> dict[str, object]:
@@ -251,6 +254,8 @@ def record(
             else sorted({names.canonical(name) or name for name in trained_on}),
             weights=model.weights,
             revision=model.revision,
+            recipe=model.recipe,
+            seed=model.seed,
         ),
         environment=Environment(
             harness=version("descriptor-harness"),

@@ -12,7 +12,7 @@ from pathlib import Path
 from harness import registry
 from harness.errors import FileMissingError, InputError
 from harness.files import atomic, folders
-from harness.records import leaderboard
+from harness.records import leaderboard, seeds
 from harness.records import record as results
 from harness.records.leaderboard import Board, Texts
 
@@ -32,22 +32,25 @@ class Kind:
     lines_of: Callable[[Board], Iterable[str]] = lambda board: ()
 
 
-LEADERBOARD = Kind("leaderboard", ",".join(leaderboard.FACTS[:4]), leaderboard.texts_of)
+KINDS = [
+    Kind("leaderboard", ",".join(leaderboard.FACTS[:4]), leaderboard.texts_of),
+    Kind("seeds", ",".join(seeds.HEAD), seeds.texts_of),
+]  # of every family
 
 
 def kinds_of(family: str) -> list[Kind]:
-    """The kinds of tables of a family of protocols: its leaderboard, and its own if it has one.
+    """The kinds of tables of a family of protocols: those of every family, and its own if any.
 
     A package that can't be imported is reported and left out.
     """
     if family not in registry.names("tables"):
-        return [LEADERBOARD]
+        return KINDS
     try:
         own: Kind = registry.load("tables", family)
     except (ImportError, LookupError) as error:
         log.warning("%s", error)
-        return [LEADERBOARD]
-    return [LEADERBOARD, own]
+        return KINDS
+    return [*KINDS, own]
 
 
 def write(root: Path) -> list[Path]:
