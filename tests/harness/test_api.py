@@ -13,8 +13,8 @@ import harness
 
 PUBLIC = [
     "Block", "Dataset", "Descriptions", "Descriptor", "HarnessError", "Protocol", "Quantity",
-    "Record", "Scores", "evaluate", "export_onnx", "leaderboard", "load_model", "load_protocol",
-    "read_records",
+    "Record", "Scores", "compare", "evaluate", "export_onnx", "leaderboard", "load_model",
+    "load_protocol", "read_records",
 ]  # fmt: skip
 MATCHING = "hpatches/matching"
 
