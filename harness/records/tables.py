@@ -7,12 +7,13 @@ name is the family's and whose value is a `Kind`.
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 from harness import registry
 from harness.errors import FileMissingError, InputError
 from harness.files import atomic, folders
-from harness.records import leaderboard, seeds
+from harness.records import leaderboard, published, seeds
 from harness.records import record as results
 from harness.records.leaderboard import Board, Texts
 
@@ -54,7 +55,7 @@ def kinds_of(family: str) -> list[Kind]:
 
 
 def write(root: Path) -> list[Path]:
-    """Make every table of a folder of results again; the same records, the same bytes.
+    """Make every table of a folder of results again; the same files, the same bytes.
 
     They are written to `tables/<family>/<data>/<split>`. A table that has no records any more is
     removed. A file that is no such table is neither removed nor replaced.
@@ -64,12 +65,14 @@ def write(root: Path) -> list[Path]:
 
     Raises:
         FileMissingError: if there is no record; then nothing is touched.
-        InputError: if records of one table can't be compared, or a file of someone else is in the
-            place of a table; the other tables are written.
+        InputError: if a published number can't be read; then nothing is touched. If records of one
+            table can't be compared, or a file of someone else is in the place of a table; the other
+            tables are written.
     """
     records = results.load(root)
     if not records:
         raise FileMissingError(f"there is no record in {root}; `harness eval` writes them")
+    numbers = published.read(root / published.FOLDER)
     boards = leaderboard.groups(records)
     families = {*(family for family, _, _ in boards), *_names(root / TABLES)}
     kinds = {family: kinds_of(family) for family in sorted(families)}
@@ -78,9 +81,10 @@ def write(root: Path) -> list[Path]:
     faults: dict[str, None] = {}  # in order; a faulty board is one fault of all its tables
     for key, group in boards.items():
         folder = results.folder_of(root / TABLES, *key)
+        board = cache(partial(leaderboard.board, key, group, numbers))
         for kind in kinds[key[0]]:
             try:
-                made = kind.texts_of(leaderboard.board(key, group))
+                made = kind.texts_of(board())
             except ValueError as error:
                 faults[f"{folder}: {error}"] = None
                 kept |= set(folder.glob(f"{kind.name}.*"))
