@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from harness.errors import HarnessError
     from harness.fitting import fit
     from harness.loading import load_model, load_protocol, wrap
+    from harness.records.comparison import compare
     from harness.records.record import Record
     from harness.types import Block, Dataset, Descriptions, Descriptor, Protocol, Quantity, Scores
     from harness.wrapping import Wrapper
@@ -37,6 +38,7 @@ __all__ = [
     "Record",
     "Scores",
     "Wrapper",
+    "compare",
     "evaluate",
     "export_onnx",
     "fit",
@@ -51,6 +53,7 @@ _HOMES = {
     "HarnessError": "harness.errors",
     "Record": "harness.records.record",
     "Wrapper": "harness.wrapping",
+    "compare": "harness.records.comparison",
     "evaluate": "harness.api",
     "export_onnx": "harness.api",
     "fit": "harness.fitting",

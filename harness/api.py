@@ -117,9 +117,10 @@ def leaderboard(records: Iterable[Record]) -> "pd.DataFrame":
 
     The first columns are `protocol` (a family, for example "hpatches"), `data`, `split`, `model`,
     `options` (of the protocol, for example "ties=official"; empty for the default), `dim`,
-    `distance`, `trained_on_tested_data` ("yes", "no" or "unknown"), `weights` (sha256, or None) and
-    `revision`. Then there is a column for each score and, for each score with a 95 % interval,
-    "SCORE low" and "SCORE high". Scores are fractions, or quantities that the protocol counts, at
+    `distance`, `trained_on_tested_data` ("yes", "no" or "unknown"), `weights` (sha256, or None),
+    `revision` and `rank` ("2", "1-3" for models that can't be told apart, or None; see
+    `harness.records.ranks`). Then there is a column for each score and, for each score with a 95 %
+    interval, "SCORE low" and "SCORE high". Scores are fractions, or quantities that the protocol counts, at
     full precision and never in percent; NaN means not measured. Rows have the order of the
     committed tables: by protocol, data and split, the best model first. Records of incomplete data
     are left out.
@@ -136,10 +137,10 @@ def leaderboard(records: Iterable[Record]) -> "pd.DataFrame":
         for name in board.columns:
             ends = [f"{name} low", f"{name} high"] if name in bounds else []
             columns |= dict.fromkeys([name, *ends])
-        for row in board.rows:
+        for row, rank in zip(board.rows, board.ranks, strict=True):
             model = row[0].model
             facts = (model.name, model.dim, model.distance, _SEEN.get(boards.mark(row), "no"))
-            weights = (model.weights, model.revision)
+            weights = (model.weights, model.revision, rank or None)
             options = row[0].protocol.options_text
             places = (
                 board.family,

@@ -55,7 +55,7 @@ def _students(
     scenes = without.shape[-1]
     pseudo = scenes * logit(value) - (scenes - 1) * logit(without)
     middle = pseudo.mean(axis=-1)
-    reach = _t(scenes - 1) * pseudo.std(axis=-1, ddof=1) / math.sqrt(scenes)
+    reach = students_t(scenes - 1) * pseudo.std(axis=-1, ddof=1) / math.sqrt(scenes)
     return expit(np.stack([middle - reach, middle + reach], axis=-1))
 
 
@@ -92,7 +92,7 @@ def interval_of_rate(rate: float, variance: float, units: int) -> Interval:
     """
     spread = rate * (1 - rate)  # variance of one case
     effective = spread / variance if spread > 0 < variance else units
-    ratio = _t(units - 1) ** 2 / effective
+    ratio = students_t(units - 1) ** 2 / effective
     middle = (rate + ratio / 2) / (1 + ratio)
     reach = math.sqrt(ratio * spread + ratio**2 / 4) / (1 + ratio)
     return max(min(middle - reach, rate), 0.0), min(max(middle + reach, rate), 1.0)
@@ -117,5 +117,6 @@ def interval_over_parts(
     return max(mean - below, 0.0), min(mean + above, 1.0)
 
 
-def _t(degrees: int) -> float:
+def students_t(degrees: int) -> float:
+    """Half the width of a 95 % interval in standard errors, by Student's t."""
     return float(stdtrit(degrees, (1 + COVERED) / 2))

@@ -124,6 +124,10 @@ class Descriptor:
     conventions: Conventions | None = None  # not part of the model's identity
     # The smaller type, one of STORED, in which each number of its vectors can be kept exactly.
     stored: str | None = None
+    # Of a training, to compare seeds: trainings of equal recipes differ only in the seed. Not part
+    # of the model's identity.
+    recipe: str | None = None
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         """Check the fields, since plug-ins set them and records and tables rely on them."""
@@ -148,6 +152,10 @@ class Descriptor:
         if self.stored not in (None, *STORED):
             known = ", ".join(STORED)
             raise InputError(f"{wrong} stored is {self.stored!r:.60}, not None or one of {known}")
+        if self.recipe is not None and not is_text(self.recipe):
+            raise InputError(f"{wrong} recipe is {self.recipe!r:.60}; a text is wanted, or None")
+        if self.seed is not None and (type(self.seed) is not int or self.seed < 0):
+            raise InputError(f"{wrong} seed is {self.seed!r:.60}; an integer from 0 on, or None")
         if not isinstance(self.code, str):
             raise InputTypeError(f"{wrong} code is {self.code!r:.60}; a text is wanted")
         if not isinstance(self.libraries, tuple) or not all(map(is_text, self.libraries)):

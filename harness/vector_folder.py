@@ -43,6 +43,8 @@ class VectorFolder:
     code: str = ""
     libraries: tuple[str, ...] = ()
     provider: str = "csv"
+    recipe: str | None = None
+    seed: int | None = None
 
     @property
     def width(self) -> int:

@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
 
+from harness.differences import interval_of_difference
 from harness.escape import markdown
 from harness.files import atomic
 from harness.records import markdown_table
 from harness.records import record as results
+from harness.records.scenes import scene_scores
 from protocols.eth.matching import RATIO
 from protocols.oxford.reader import SIX
 from studies.ship import shipped_cards
@@ -126,10 +127,10 @@ def beside(records: Sequence[results.Record]) -> Iterator[str]:
                 yield [markdown(name), *(difference(known, name) for known in boards)]
 
     yield f"## Matching mAP of {DEFAULT} minus that of others\n"
-    yield "Differences are in points; brackets hold the 95 % interval over sequences (Student's"
-    yield "t, paired). Bold: the interval is above 0; italic: below 0. The first two columns have"
-    yield "three sequences each. The intervals do not include the variance between training seeds."
-    yield f"{DEFAULT} had twice as many batches as the zoo's other weights.\n"
+    yield "Differences are in points; brackets hold the 95 % interval over sequences, as `harness"
+    yield "compare` has it. Bold: the interval is above 0; italic: below 0. The first two columns"
+    yield "have three sequences each. The intervals do not include the variance between training"
+    yield f"seeds. {DEFAULT} had twice as many batches as the zoo's other weights.\n"
     yield from table([*WHOLE], rows())
 
 
@@ -138,11 +139,12 @@ def difference(known: Board, other: str) -> str:
     if not {DEFAULT, other} <= known.keys():
         return "—"
     a, b = (scene_maps(known[name]) for name in (DEFAULT, other))
-    apart = [a[scene] - b[scene] for scene in a]
-    text = f"{100 * np.mean(apart):+.1f}"
-    if len(apart) < 2:
+    pairs = np.array([(a[scene], b[scene]) for scene in a]).T
+    text = f"{100 * np.mean(pairs[0] - pairs[1]):+.1f}"
+    interval = interval_of_difference(*pairs)
+    if interval is None:
         return text
-    low, high = stats.ttest_1samp(apart, 0).confidence_interval()
+    low, high = interval
     mark = "**" if low > 0 else "*" if high < 0 else ""
     return f"{mark}{text} [{100 * low:+.1f}, {100 * high:+.1f}]{mark}"
 
@@ -153,10 +155,9 @@ def scene_maps(record: results.Record) -> Mapping[str, float]:
     Raises:
         ValueError: if their mean is not the headline.
     """
+    maps = scene_scores(record)
     if record.protocol.name == "oxford":
-        maps = {sequence: record.scores[f"{sequence}/map"] for sequence in SIX}
-    else:
-        maps = {scene: values["matching/map"] for scene, values in record.scenes.items()}
+        maps = {sequence: maps[sequence] for sequence in SIX}
     if not math.isclose(np.mean([*maps.values()]), record.scores[record.protocol.headline]):
         raise ValueError(f"the headline of {record.model.name} is not the mean over sequences")
     return maps

@@ -30,7 +30,11 @@ def models() -> list[ModelRow]:
     published = [
         ModelRow(row.name, dim, distance, row.trained_on, row.licence, packages=("torch",))
         for tables, dim, distance in (
-            ((TFEAT, HARDTFEAT, HARDNET, SOSNET, HYNET, DSM, DEEPDESC, GEODESC, L2NET, MKD), 128, "l2"),
+            (
+                (TFEAT, HARDTFEAT, HARDNET, SOSNET, HYNET, DSM, DEEPDESC, GEODESC, L2NET, MKD),
+                128,
+                "l2",
+            ),
             ((TNET,), 256, "l2"),
             ((DSM_BINARY,), 256, "hamming"),
         )

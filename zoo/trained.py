@@ -12,6 +12,7 @@ from torch import nn
 from harness.code import code_sha256
 from harness.distances import DISTANCES
 from harness.errors import FileMissingError, InputError, one_line
+from harness.trainings import recipe_and_seed
 from harness.types import Descriptor, Patches, Vectors
 from zoo import card as cards
 from zoo.backbones import Deployed, Network
@@ -82,9 +83,13 @@ class _WithRecipe(Deployed):
 def by_torch(weights: Path, card: Card) -> Descriptor:
     """Trained weights as a descriptor that PyTorch computes on the CPU."""
 
+    data = sorted(part.sha256 for part in card.data)
+    settings = {**card.recipe, "seed": card.seed, "steps": card.steps, "data": data}
+    recipe, seed = recipe_and_seed(settings)
+
     @cache
     def network() -> _WithRecipe:
-        return _WithRecipe(load(weights, card), json.dumps(card.recipe, sort_keys=True))
+        return _WithRecipe(load(weights, card), json.dumps(settings, sort_keys=True))
 
     def describe(patches: Patches) -> Vectors:
         with torch.inference_mode():
@@ -103,4 +108,6 @@ def by_torch(weights: Path, card: Card) -> Descriptor:
         provider="torch-cpu",
         network=network,
         conventions=cards.conventions(card),
+        recipe=recipe,
+        seed=seed,
     )

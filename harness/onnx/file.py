@@ -26,6 +26,7 @@ from harness.distances import DISTANCES, HAMMING, L2, Distance
 from harness.errors import ComputeError, InputError, one_line
 from harness.onnx import contents as onnx_contents
 from harness.onnx import runtime as onnx_runtime
+from harness.trainings import recipe_and_seed
 from harness.types import Descriptor, Patches, Vectors, is_text
 
 log = logging.getLogger(__name__)
@@ -44,7 +45,8 @@ def open_model(file: Path, *, device: str, contents: bytes | None = None) -> Des
 
     It reads these metadata: name (default: the file name without ".onnx"; "onnx:" is put before
     it), distance (default: l2, or hamming for uint8 vectors), dim, trained_on (names separated by
-    commas, or a JSON list; [] for a model that is not trained) and licence.
+    commas, or a JSON list; [] for a model that is not trained), licence, and recipe (a JSON object
+    of all that decided the weights, "data" and "seed" among them).
 
     Args:
         file: the file; if `contents` is given, only used in messages.
@@ -62,6 +64,7 @@ def open_model(file: Path, *, device: str, contents: bytes | None = None) -> Des
     session = _session(contents, file, device)
     distance = _distance(metadata, session, file)
     graph = _graph(session, file)
+    recipe, seed = _training(metadata)
     return Descriptor(
         name=PREFIX + (metadata.get("name", "").strip() or file.stem),
         describe=graph.describe,
@@ -73,6 +76,8 @@ def open_model(file: Path, *, device: str, contents: bytes | None = None) -> Des
         code=code_sha256(__name__),
         libraries=("numpy", *sorted(set(packages_distributions()["onnxruntime"]))),
         provider=session.get_providers()[0],
+        recipe=recipe,
+        seed=seed,
     )
 
 
@@ -240,6 +245,17 @@ def _dim(metadata: Mapping[str, str], graph: _Graph, distance: Distance) -> int:
             f" dim={metadata['dim']:.60}"
         )
     return dim
+
+
+def _training(metadata: Mapping[str, str]) -> tuple[str | None, int | None]:
+    """Recipe and seed, as `trainings` has them, if the metadata have a recipe in JSON."""
+    try:
+        settings = json.loads(metadata.get("recipe", ""))
+    except (ValueError, RecursionError):
+        return None, None
+    if not isinstance(settings, dict):
+        return None, None
+    return recipe_and_seed(settings, precision=metadata.get("precision", "fp32"))
 
 
 def _trained_on(metadata: Mapping[str, str], file: Path) -> frozenset[str] | None:

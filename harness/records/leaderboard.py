@@ -6,12 +6,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 
 from harness.escape import csv_cell, markdown
 from harness.metrics import lower_is_better
 from harness.records import markdown_table, published_table
 from harness.records.comparable import must_be_comparable
 from harness.records.published import PublishedNumber, is_like
+from harness.records.ranks import NOTE, ranks
 from harness.records.record import Record
 from harness.types import Quantity
 
@@ -51,6 +53,17 @@ class Board:
         """Scores of the board that are not fractions, by the last part of their names."""
         return quantities_of([record for row in self.rows for record in row])
 
+    @cached_property
+    def ranks(self) -> list[str]:
+        """The rank of each row among those of its options, as "1-2"; "" where it has none."""
+        found = []
+        for rows in _by_options(self.rows).values():
+            by = _sorted_by(rows)
+            found += ranks(
+                [next((r for r in row if r.protocol.headline == by), None) for row in rows]
+            )
+        return found
+
     @property
     def measured(self) -> published_table.Measured:
         """Every score, by model, protocol, options and name."""
@@ -63,7 +76,9 @@ class Board:
 
 
 Texts = Mapping[str, str]  # contents of files, by the end of the file's name: ".csv", ".md"
-FACTS = ("model", "options", "dim", "distance", "trained_on_tested_data", "weights", "revision")
+FACTS = (
+    "model", "options", "dim", "distance", "trained_on_tested_data", "weights", "revision", "rank",
+)  # fmt: skip
 
 
 def texts_of(board: Board) -> Texts:
@@ -115,12 +130,13 @@ def to_csv(board: Board) -> str:
     protocols = sorted({record.protocol.name for row in board.rows for record in row})
     hashes = [f"{name} data_sha256" for name in protocols]
     lines.writerow(map(csv_cell, [*FACTS, *board.columns, *ends, *hashes]))
-    for row in board.rows:
+    ranks = [rank or MISSING for rank in board.ranks]
+    for row, rank in zip(board.rows, ranks, strict=True):
         model, scores, intervals = row[0].model, _scores(row), _intervals(row)
         seen = {SEEN: "yes", UNKNOWN: "unknown"}.get(mark(row), "no")
         weights = model.weights or MISSING
         name, options = csv_cell(model.name), row[0].protocol.options_text
-        known = (name, options, model.dim, model.distance, seen, weights, model.revision)
+        known = (name, options, model.dim, model.distance, seen, weights, model.revision, rank)
         values = [repr(scores[name]) if name in scores else MISSING for name in board.columns]
         for name in bounds:
             values += map(repr, intervals[name]) if name in intervals else (MISSING, MISSING)
@@ -180,7 +196,10 @@ def heading(board: Board) -> str:
 
 def headline_table(board: Board) -> list[str]:
     """Lines of Markdown: the headlines of all models, with fractions in percent, and remarks."""
-    lines = _table(board, board.headlines)
+    lines = _table(board, board.headlines, board.ranks)
+    if any(board.ranks):
+        by = dict.fromkeys(map(_sorted_by, _by_options(board.rows).values()))
+        lines += ["", NOTE.format(headline=markdown(" or ".join(by)))]
     lines += footnotes({mark(row) for row in board.rows})
     unchecked = {fact for row in board.rows for record in row for fact in record.data.unchecked}
     lines += [line for fact in sorted(unchecked) for line in ("", f"Not checked: {markdown(fact)}")]
@@ -209,17 +228,19 @@ def _warnings(board: Board) -> Iterator[str]:
         yield from ("", f"{WARNED} {whose}{markdown(warning)}")
 
 
-def _table(board: Board, columns: list[str]) -> list[str]:
+def _table(board: Board, columns: list[str], ranks: Sequence[str] = ()) -> list[str]:
     common = "/".join(_common(columns)) if len(columns) > 1 else ""
     heads = [markdown(name.removeprefix(f"{common}/")) for name in columns]
     facts = ["model", *(["options"] if _has_options(board) else []), "dim"]
+    facts += ["rank"] if any(ranks) else []
     rows = []
-    for row in board.rows:
+    for i, row in enumerate(board.rows):
         warned = WARNED if any(record.warnings for record in row) else ""
         name = f"{markdown(row[0].model.name)} {mark(row)}{warned}".strip()
         options = [markdown(row[0].protocol.options_text)] if _has_options(board) else []
         cells = [_cell(row, column) for column in columns]
-        rows.append([name, *options, row[0].model.size, *cells])
+        rank = [ranks[i] or MISSING] if any(ranks) else []
+        rows.append([name, *options, row[0].model.size, *rank, *cells])
     return [*markdown_table.lines([*facts, *heads], rows, "l" * len(facts) + "r")]
 
 
@@ -315,10 +336,15 @@ def _rows(records: Sequence[Record]) -> tuple[tuple[Record, ...], ...]:
     return tuple(row for group in groups for row in _best_first(group))
 
 
+def _sorted_by(rows: Sequence[tuple[Record, ...]]) -> str:
+    """The headline that most rows have."""
+    headlines = sorted(r.protocol.headline for row in rows for r in row)
+    return max(dict.fromkeys(headlines), key=headlines.count)
+
+
 def _best_first(rows: Sequence[tuple[Record, ...]]) -> list[tuple[Record, ...]]:
     """Rows of one set of options, sorted by the first headline that all models have."""
-    headlines = [r.protocol.headline for row in rows for r in row]
-    first = max(dict.fromkeys(headlines), key=headlines.count)
+    first = _sorted_by(rows)
 
     def key(row: tuple[Record, ...]) -> tuple[bool, float, str]:
         value = _scores(row).get(first)

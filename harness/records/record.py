@@ -51,6 +51,9 @@ class ModelFacts(_Part):
     stored: str | None = Field(
         default=None, pattern=f"^({'|'.join(STORED)})$", exclude_if=lambda found: found is None
     )
+    # Of a training: records of equal recipes differ only in the seed. Not part of the identity.
+    recipe: str | None = Field(default=None, min_length=1, exclude_if=lambda found: found is None)
+    seed: int | None = Field(default=None, ge=0, exclude_if=lambda found: found is None)
 
     @property
     def identity(self) -> dict[str, object]:
@@ -257,6 +260,8 @@ def record(
             weights=model.weights,
             revision=model.revision,
             stored=model.stored if isinstance(model, Descriptor) else None,
+            recipe=model.recipe,
+            seed=model.seed,
         ),
         environment=Environment(
             harness=version("descriptor-harness"),

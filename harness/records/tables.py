@@ -7,12 +7,13 @@ A package contributes a kind of table for a family of protocols by an entry poin
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 from harness import registry
 from harness.errors import FileMissingError, InputError
 from harness.files import atomic, folders
-from harness.records import leaderboard, published
+from harness.records import leaderboard, published, seeds
 from harness.records import record as results
 from harness.records.leaderboard import Board, Texts
 
@@ -32,22 +33,25 @@ class Kind:
     lines_of: Callable[[Board], Iterable[str]] = lambda board: ()
 
 
-LEADERBOARD = Kind("leaderboard", ",".join(leaderboard.FACTS[:4]), leaderboard.texts_of)
+KINDS = [
+    Kind("leaderboard", ",".join(leaderboard.FACTS[:4]), leaderboard.texts_of),
+    Kind("seeds", ",".join(seeds.HEAD), seeds.texts_of),
+]  # of every family
 
 
 def kinds_of(family: str) -> list[Kind]:
-    """The kinds of tables of a family of protocols: the leaderboard and, if it has one, its own.
+    """The kinds of tables of a family of protocols: those of every family, and its own if any.
 
     A package that can't be imported is reported and left out.
     """
     if family not in registry.names("tables"):
-        return [LEADERBOARD]
+        return KINDS
     try:
         contributed: Kind = registry.load("tables", family)
     except (ImportError, LookupError) as error:
         log.warning("%s", error)
-        return [LEADERBOARD]
-    return [LEADERBOARD, contributed]
+        return KINDS
+    return [*KINDS, contributed]
 
 
 def write(root: Path) -> list[Path]:
@@ -78,9 +82,10 @@ def write(root: Path) -> list[Path]:
     faults: dict[str, None] = {}  # an ordered set: all tables of a board report the same fault
     for key, group in boards.items():
         folder = results.folder_of(root / TABLES, *key)
+        board = cache(partial(leaderboard.board, key, group, numbers))
         for kind in kinds[key[0]]:
             try:
-                made = kind.texts_of(leaderboard.board(key, group, numbers))
+                made = kind.texts_of(board())
             except ValueError as error:
                 faults[f"{folder}: {error}"] = None
                 kept |= set(folder.glob(f"{kind.name}.*"))

@@ -13,8 +13,8 @@ import harness
 
 PUBLIC = [
     "Block", "Dataset", "Descriptions", "Descriptor", "HarnessError", "Protocol", "Quantity",
-    "Record", "Scores", "Wrapper", "evaluate", "export_onnx", "fit", "leaderboard", "load_model",
-    "load_protocol", "read_records", "wrap",
+    "Record", "Scores", "Wrapper", "compare", "evaluate", "export_onnx", "fit", "leaderboard",
+    "load_model", "load_protocol", "read_records", "wrap",
 ]  # fmt: skip
 MATCHING = "hpatches/matching"
 

@@ -33,6 +33,10 @@ from harness.distances import L2
         ("trained_on", ["liberty"], r"trained_on is \['liberty'\]; a frozenset"),
         ("trained_on", frozenset({1}), r"trained_on is frozenset\(\{1\}\); a frozenset"),
         ("trained_on", frozenset({" "}), "trained_on is"),
+        ("recipe", " ", "recipe is ' '; a text is wanted"),
+        ("recipe", 1, "recipe is 1"),
+        ("seed", -1, "seed is -1; an integer from 0 on"),
+        ("seed", True, "seed is True"),
     ],
 )
 def test_a_descriptor_that_declares_nonsense_is_refused(field, value, message):

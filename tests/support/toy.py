@@ -69,3 +69,16 @@ def measured(
             yield record
         else:
             yield record.model_copy(update={"scores": {record.protocol.headline: score}})
+
+
+def scored(name, *scenes, headline="verification/ap", **fields):
+    """A record with these scores of scenes, and their mean as its headline."""
+    (one,) = measured(name, **fields)
+    return one.model_copy(
+        update={
+            "protocol": one.protocol.model_copy(update={"headline": headline}),
+            "scores": {headline: float(np.mean(scenes))},
+            "intervals": {},
+            "scenes": {f"s{i}": {headline: float(value)} for i, value in enumerate(scenes)},
+        }
+    )

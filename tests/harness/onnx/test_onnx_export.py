@@ -29,6 +29,7 @@ from harness.onnx import runtime as onnx_runtime
 from harness.onnx.check import apart_by, verify
 from harness.onnx.export import export, through_onnx
 from harness.onnx.samples import some_patches
+from harness.trainings import recipe_and_seed
 from zoo import l2net as l2net_paper
 from zoo import mixed_context, triplet_swap
 from zoo.backbones import Deployed, L2Net, resize, standardise, unit
@@ -62,7 +63,7 @@ def hard(side: int) -> np.ndarray:
 class Tiny(nn.Module):
     """Two layers on 8 x 8 pixels."""
 
-    recipe = '{"seed": 1}'
+    recipe = '{"seed": 1, "data": ["a"], "name": "tiny"}'
 
     def __init__(self, seed: int = 0) -> None:
         super().__init__()
@@ -252,12 +253,23 @@ def test_axes_are_named_and_free(l2net):
 def test_the_file_says_what_it_is(tiny):
     said = {one.key: one.value for one in onnx.load(tiny).metadata_props}
     assert said["weights_sha256"] == FACTS["weights"]
-    assert json.loads(said["recipe"]) == {"seed": 1}
+    assert said["recipe"] == Tiny.recipe
     assert said["torch_version"] == torch.__version__
     assert said["precision"] == "fp32"
     found = onnx_file.open_model(tiny, device="cpu")
     assert (found.name, found.distance, found.dim) == ("onnx:tiny", L2, 16)
     assert (found.trained_on, found.licence) == (FACTS["trained_on"], "MIT")
+    assert (found.recipe, found.seed) == recipe_and_seed(json.loads(Tiny.recipe))
+    assert found.seed == 1
+
+
+@pytest.mark.parametrize("text", ["", "HardNet's", "[1]", '{"seed": 1}', 5000 * "["])
+def test_a_recipe_that_names_no_data_and_seed_is_no_recipe(tiny, tmp_path, text):
+    model = onnx.load(tiny)
+    next(one for one in model.metadata_props if one.key == "recipe").value = text
+    onnx.save(model, tmp_path / "x.onnx")
+    found = onnx_file.open_model(tmp_path / "x.onnx", device="cpu")
+    assert found.recipe is None and found.seed is None
 
 
 @pytest.mark.parametrize("trained_on", [None, frozenset()])

@@ -1,0 +1,45 @@
+"""Ranks of models on a board: models that can't be told apart share ranks."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from harness.differences import surely_above
+from harness.metrics import lower_is_better
+from harness.records.record import Record
+from harness.records.scenes import is_quantity, scene_scores
+from harness.statistics import FEWEST
+
+NOTE = (
+    "rank, by {headline}: from 1 + the number of models that are surely better to the number of"
+    " models that are not surely worse. Surely: by the paired 95 % interval over scenes of two"
+    " models alone, which `harness compare` shows."
+)
+
+
+def ranks(records: Sequence[Record | None]) -> list[str]:
+    """The rank of each record among all, as "2" or "1-3"; "" where there is none.
+
+    A rank begins with 1 + the number of models that are surely better, and ends with the number of
+    models less those that are surely worse. A model is surely better if the 95 % interval of the
+    mean difference over scenes lies above 0 (`differences.interval_of_difference`). Records with
+    scores of fewer than 3 scenes have no rank and do not count, nor does a single record.
+
+    Args:
+        records: of one protocol with one set of options; None has no rank.
+    """
+    known = {i: scene_scores(one) for i, one in enumerate(records) if one is not None}
+    known = {i: scores for i, scores in known.items() if len(scores) >= FEWEST}
+    found = [""] * len(records)
+    if len(known) < 2:
+        return found
+    one = next(record for i, record in enumerate(records) if record is not None and i in known)
+    names = sorted({name for scores in known.values() for name in scores})
+    table = np.array([[own.get(name, np.nan) for name in names] for own in known.values()])
+    better = surely_above(table, fractions=not is_quantity(one))
+    if lower_is_better(one.protocol.headline, one.protocol.quantities):
+        better = better.T
+    first, last = 1 + better.sum(axis=0), len(known) - better.sum(axis=1)
+    for i, ends in zip(known, zip(first.tolist(), last.tolist(), strict=True), strict=True):
+        found[i] = "-".join(map(str, dict.fromkeys(ends)))
+    return found
