@@ -120,10 +120,10 @@ def leaderboard(records: Iterable[Record]) -> "pd.DataFrame":
     `distance`, `trained_on_tested_data` ("yes", "no" or "unknown"), `weights` (sha256, or None),
     `revision` and `rank` ("2", "1-3" for models that can't be told apart, or None; see
     `harness.records.ranks`). Then there is a column for each score and, for each score with a 95 %
-    interval, "SCORE low" and "SCORE high". Scores are fractions, or quantities that the protocol counts, at
-    full precision and never in percent; NaN means not measured. Rows have the order of the
-    committed tables: by protocol, data and split, the best model first. Records of incomplete data
-    are left out.
+    interval, "SCORE low" and "SCORE high". Scores are fractions, or quantities that the protocol
+    counts, at full precision and never in percent; NaN means not measured. Rows have the order of
+    the committed tables: by protocol, data and split, the best model first. Records of incomplete
+    data are left out.
 
     Raises:
         InputError: if records of one table can't be compared; names them, and says why.

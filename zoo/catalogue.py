@@ -5,10 +5,28 @@ from pathlib import Path
 from harness.catalogue import ModelRow
 from zoo import card as cards
 from zoo.card import Card
+from zoo.published import conventions
 from zoo.published.git_rows import DSM, DSM_BINARY, GEODESC, HARDNET, HYNET, L2NET, SOSNET
 from zoo.published.rows import DEEPDESC, HARDTFEAT, MKD, TFEAT, TNET
 
 FOLDER = Path(__file__).with_name("weights")
+OTHERS = {"hardnet-ps": conventions.HARDNET_PS, "hardnet8": conventions.HARDNET8}
+PUBLISHED = [  # rows of weights, dim, distance, conventions
+    (TFEAT.values(), 128, "l2", conventions.TFEAT),
+    (HARDTFEAT.values(), 128, "l2", conventions.HARDTFEAT),
+    ([HARDNET[name] for name in HARDNET if name not in OTHERS], 128, "l2", conventions.HARDNET),
+    *(([HARDNET[name]], 128, "l2", said) for name, said in OTHERS.items()),
+    (SOSNET.values(), 128, "l2", conventions.SOSNET),
+    (HYNET.values(), 128, "l2", conventions.HYNET),
+    (DSM.values(), 128, "l2", conventions.DSM),
+    (DSM_BINARY.values(), 256, "hamming", conventions.DSM_BINARY),
+    (DEEPDESC.values(), 128, "l2", conventions.DEEPDESC),
+    (GEODESC.values(), 128, "l2", conventions.GEODESC),
+    (L2NET.values(), 128, "l2", conventions.L2NET),
+    (TNET.values(), 256, "l2", conventions.TNET),
+    ([row for row in MKD.values() if "-lw" in row.name], 128, "l2", conventions.MKD_LW),
+    ([row for row in MKD.values() if "-pcawt" in row.name], 128, "l2", conventions.MKD_PCAWT),
+]
 
 
 def models() -> list[ModelRow]:
@@ -28,18 +46,17 @@ def models() -> list[ModelRow]:
         for card in map(cards.read, sorted(FOLDER.glob("*.json")))
     ]
     published = [
-        ModelRow(row.name, dim, distance, row.trained_on, row.licence, packages=("torch",))
-        for tables, dim, distance in (
-            (
-                (TFEAT, HARDTFEAT, HARDNET, SOSNET, HYNET, DSM, DEEPDESC, GEODESC, L2NET, MKD),
-                128,
-                "l2",
-            ),
-            ((TNET,), 256, "l2"),
-            ((DSM_BINARY,), 256, "hamming"),
+        ModelRow(
+            row.name,
+            dim,
+            distance,
+            row.trained_on,
+            row.licence,
+            packages=("torch",),
+            conventions=said,
         )
-        for table in tables
-        for row in table.values()
+        for rows, dim, distance, said in PUBLISHED
+        for row in rows
     ]
     central_surround = [  # of the same files as L2-Net
         ModelRow(
@@ -50,6 +67,7 @@ def models() -> list[ModelRow]:
             row.licence,
             packages=("torch",),
             weights=(row.name,),
+            conventions=conventions.L2NET_CS,
         )
         for row in L2NET.values()
     ]

@@ -62,7 +62,7 @@ class ModelFacts(_Part):
 
     @property
     def size(self) -> str:
-        """The size of a vector as tables show it: "128", "256 bits", or "128 int8" of a byte each."""
+        """The size of a vector as tables show it: "128", "256 bits", or "128 int8"."""
         unit = "bits" if self.distance == "hamming" else self.stored
         return f"{self.dim} {unit}" if unit else str(self.dim)
 

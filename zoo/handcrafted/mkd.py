@@ -32,6 +32,7 @@ from harness.data.weights import Weights
 from harness.distances import L2
 from harness.types import Conventions, Descriptor, Patches
 from zoo.describing import in_threads, resized
+from zoo.published import conventions
 
 SIDE = 64
 SMOOTHING = 1.4  # pixels
@@ -131,16 +132,13 @@ def mkd() -> Descriptor:
         dim=DIM,
         libraries=("numpy", "opencv-contrib-python-headless"),
         licence="MIT",
-        conventions=_conventions("both parts and the vector to unit length"),
-    )
-
-
-def _conventions(normalisation: str) -> Conventions:
-    return Conventions(
-        keypoint="the whole patch",
-        side=SIDE,
-        normalisation=f"grey values over 255, a Gaussian of 1.4 pixels; {normalisation}",
-        source="Mukundan et al., BMVC 2017 and IJCV 2019; manyids2/mkd_pytorch@fb97c42",
+        conventions=Conventions(
+            keypoint="the whole patch",
+            side=SIDE,
+            normalisation="grey values over 255, a Gaussian of 1.4 pixels; both parts and the"
+            " vector to unit length",
+            source="Mukundan et al., BMVC 2017 and IJCV 2019; manyids2/mkd_pytorch@fb97c42",
+        ),
     )
 
 
@@ -165,7 +163,7 @@ def _whitened(kind: str, scene: str) -> Descriptor:
         licence=row.licence,
         weights=row.sha256,
         libraries=("numpy", "opencv-contrib-python-headless"),
-        conventions=_conventions(f"whitened by {kind} to 128 numbers of unit length"),
+        conventions=conventions.MKD_LW if kind == "lw" else conventions.MKD_PCAWT,
     )
 
 

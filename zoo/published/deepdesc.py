@@ -15,17 +15,11 @@ from jaxtyping import Float, UInt8
 from torch import nn
 from torch.nn import functional
 
-from harness.types import Conventions, Descriptor
+from harness.types import Descriptor
+from zoo.published import conventions
 from zoo.published.describing import resize
 from zoo.published.files.deepdesc import AVERAGED, LAYERS, SIDE
 from zoo.published.maker import published
-
-CONVENTIONS = Conventions(
-    keypoint="the whole patch",
-    side=SIDE,
-    normalisation="each pixel by its mean and deviation in training; the vector is not unit",
-    source="Simo-Serra et al., ICCV 2015; etrulls/deepdesc-release@0a97828",
-)
 
 
 class DeepDesc(nn.Module):
@@ -74,19 +68,19 @@ def local_mean(
 
 def split1(device: str = "cpu") -> Descriptor:
     """DeepDesc trained on PhotoTour's Liberty and Yosemite."""
-    return published("deepdesc", "split1", DeepDesc, CONVENTIONS, device)
+    return published("deepdesc", "split1", DeepDesc, conventions.DEEPDESC, device)
 
 
 def split2(device: str = "cpu") -> Descriptor:
     """DeepDesc trained on PhotoTour's Liberty and Notre Dame."""
-    return published("deepdesc", "split2", DeepDesc, CONVENTIONS, device)
+    return published("deepdesc", "split2", DeepDesc, conventions.DEEPDESC, device)
 
 
 def split3(device: str = "cpu") -> Descriptor:
     """DeepDesc trained on PhotoTour's Yosemite and Notre Dame."""
-    return published("deepdesc", "split3", DeepDesc, CONVENTIONS, device)
+    return published("deepdesc", "split3", DeepDesc, conventions.DEEPDESC, device)
 
 
 def split4(device: str = "cpu") -> Descriptor:
     """DeepDesc trained on a part of each scene of PhotoTour; the authors recommend it."""
-    return published("deepdesc", "split4", DeepDesc, CONVENTIONS, device)
+    return published("deepdesc", "split4", DeepDesc, conventions.DEEPDESC, device)

@@ -12,18 +12,12 @@ from jaxtyping import Float, UInt8
 from torch import nn
 from torch.nn import functional
 
-from harness.types import Conventions, Descriptor
-from zoo.published.describing import SIDE, interpolate
+from harness.types import Descriptor
+from zoo.published import conventions
+from zoo.published.describing import interpolate
 from zoo.published.files.geodesc import CONVOLUTIONS
 from zoo.published.layers import unit
 from zoo.published.maker import published
-
-CONVENTIONS = Conventions(
-    keypoint="the whole patch",
-    side=SIDE,
-    normalisation="each patch to mean 0 and deviation 1; the vector to unit length",
-    source="Luo et al., ECCV 2018; lzx551402/geodesc",
-)
 
 
 class GeoDesc(nn.Module):
@@ -66,4 +60,4 @@ def same(side: int, stride: int) -> tuple[int, int, int, int]:
 
 def geodesc(device: str = "cpu") -> Descriptor:
     """The published weights."""
-    return published("geodesc", "geodesc", GeoDesc, CONVENTIONS, device)
+    return published("geodesc", "geodesc", GeoDesc, conventions.GEODESC, device)

@@ -14,31 +14,13 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import nn
 
-from harness.types import Conventions, Descriptor
-from zoo.published.describing import SIDE, resize
+from harness.types import Descriptor
+from zoo.published import conventions
+from zoo.published.describing import resize
 from zoo.published.layers import convolution, convolutions, standardise, unit, whole
 from zoo.published.maker import published
 
 NORMALISATION = "each patch to mean 0 and (n - 1) deviation 1; the vector to unit length"
-CONVENTIONS = Conventions(
-    keypoint="the whole patch",
-    side=SIDE,
-    normalisation=NORMALISATION,
-    source="Mishchuk et al., NIPS 2017; DagnyT/hardnet",
-)
-PS_CONVENTIONS = Conventions(
-    keypoint="the whole patch",
-    side=SIDE,
-    normalisation=NORMALISATION,
-    source="Mitra et al., arXiv 1801.01466; DagnyT/hardnet:pretrained/3rd_party/HardNetPS",
-)
-CONVENTIONS_8 = Conventions(
-    keypoint="the whole patch",
-    side=SIDE,
-    normalisation="each patch to mean 0 and (n - 1) deviation 1; the vector to unit length, before"
-    " and after its projection",
-    source="Pultar, arXiv 2007.09699; pultarmi/HardNet_MultiDataset; hardnet8v2.pt of kornia",
-)
 
 
 class HardNet(nn.Module):
@@ -89,39 +71,39 @@ class HardNet8(nn.Module):
 
 def liberty(device: str = "cpu") -> Descriptor:
     """HardNet trained on PhotoTour's Liberty, with flips and rotations by 90 degrees."""
-    return published("hardnet", "liberty", HardNet, CONVENTIONS, device)
+    return published("hardnet", "liberty", HardNet, conventions.HARDNET, device)
 
 
 def liberty_no_aug(device: str = "cpu") -> Descriptor:
     """HardNet trained on PhotoTour's Liberty, without flips and rotations."""
-    return published("hardnet", "liberty-no-aug", HardNet, CONVENTIONS, device)
+    return published("hardnet", "liberty-no-aug", HardNet, conventions.HARDNET, device)
 
 
 def notredame(device: str = "cpu") -> Descriptor:
     """HardNet trained on PhotoTour's Notre Dame, with flips and rotations by 90 degrees."""
-    return published("hardnet", "notredame", HardNet, CONVENTIONS, device)
+    return published("hardnet", "notredame", HardNet, conventions.HARDNET, device)
 
 
 def yosemite(device: str = "cpu") -> Descriptor:
     """HardNet trained on PhotoTour's Yosemite, with flips and rotations by 90 degrees."""
-    return published("hardnet", "yosemite", HardNet, CONVENTIONS, device)
+    return published("hardnet", "yosemite", HardNet, conventions.HARDNET, device)
 
 
 def brown6(device: str = "cpu") -> Descriptor:
     """HardNet trained on all six sets of PhotoTour."""
-    return published("hardnet", "brown6", HardNet, CONVENTIONS, device)
+    return published("hardnet", "brown6", HardNet, conventions.HARDNET, device)
 
 
 def hardnet_plus_plus(device: str = "cpu") -> Descriptor:
     """HardNet++, trained on PhotoTour and HPatches."""
-    return published("hardnet", "hardnet++", HardNet, CONVENTIONS, device)
+    return published("hardnet", "hardnet++", HardNet, conventions.HARDNET, device)
 
 
 def hardnet_ps(device: str = "cpu") -> Descriptor:
     """HardNetPS, trained on the PS data set of Mitra et al."""
-    return published("hardnet", "hardnet-ps", HardNetPS, PS_CONVENTIONS, device)
+    return published("hardnet", "hardnet-ps", HardNetPS, conventions.HARDNET_PS, device)
 
 
 def hardnet8(device: str = "cpu") -> Descriptor:
     """HardNet8, version 2."""
-    return published("hardnet", "hardnet8", HardNet8, CONVENTIONS_8, device)
+    return published("hardnet", "hardnet8", HardNet8, conventions.HARDNET8, device)

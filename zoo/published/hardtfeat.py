@@ -12,19 +12,13 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import nn
 
-from harness.types import Conventions, Descriptor
+from harness.types import Descriptor
+from zoo.published import conventions
 from zoo.published.describing import resize
 from zoo.published.layers import standardise, unit
 from zoo.published.maker import published
 
 UNUSED = ("SIFT.gx.0.weight", "SIFT.gy.0.weight", "SIFT.pk.0.weight")  # of a SIFT kept beside it
-
-CONVENTIONS = Conventions(
-    keypoint="the whole patch",
-    side=32,
-    normalisation="each patch to mean 0 and (n - 1) deviation 1; the vector to unit length",
-    source="Mishkin et al., ECCV 2018; ducha-aiki/affnet@da7cf51",
-)
 
 
 class HardTFeat(nn.Module):
@@ -54,4 +48,6 @@ class HardTFeat(nn.Module):
 
 def hardtfeat(device: str = "cpu") -> Descriptor:
     """The published weights."""
-    return published("hardtfeat", "hardtfeat", HardTFeat, CONVENTIONS, device, unused=UNUSED)
+    return published(
+        "hardtfeat", "hardtfeat", HardTFeat, conventions.HARDTFEAT, device, unused=UNUSED
+    )

@@ -12,17 +12,11 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import nn
 
-from harness.types import Conventions, Descriptor
-from zoo.published.describing import SIDE, resize
+from harness.types import Descriptor
+from zoo.published import conventions
+from zoo.published.describing import resize
 from zoo.published.layers import L2NET, unit, whole
 from zoo.published.maker import published
-
-CONVENTIONS = Conventions(
-    keypoint="the whole patch",
-    side=SIDE,
-    normalisation="each patch to root mean square 1; the vector to unit length",
-    source="Tian et al., NeurIPS 2020; yuruntian/HyNet@0ae3483",
-)
 
 
 class Responses(nn.Module):
@@ -85,14 +79,14 @@ class HyNet(nn.Module):
 
 def liberty(device: str = "cpu") -> Descriptor:
     """HyNet trained on PhotoTour's Liberty."""
-    return published("hynet", "liberty", HyNet, CONVENTIONS, device)
+    return published("hynet", "liberty", HyNet, conventions.HYNET, device)
 
 
 def notredame(device: str = "cpu") -> Descriptor:
     """HyNet trained on PhotoTour's Notre Dame."""
-    return published("hynet", "notredame", HyNet, CONVENTIONS, device)
+    return published("hynet", "notredame", HyNet, conventions.HYNET, device)
 
 
 def yosemite(device: str = "cpu") -> Descriptor:
     """HyNet trained on PhotoTour's Yosemite."""
-    return published("hynet", "yosemite", HyNet, CONVENTIONS, device)
+    return published("hynet", "yosemite", HyNet, conventions.HYNET, device)

@@ -15,14 +15,13 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import nn
 
-from harness.types import Conventions, Descriptor
+from harness.types import Descriptor
+from zoo.published import conventions
 from zoo.published.describing import resize
 from zoo.published.files.l2net import CONVOLUTIONS, SIDE
 from zoo.published.maker import published
 
 LARGE = 64  # pixels of the patch of L2-Net CS
-NORMALISATION = "less the mean image, then to mean 0 and (n - 1) deviation 1; {} to unit length"
-SOURCE = "Tian et al., CVPR 2017; yuruntian/L2-Net"
 
 
 class Normalisation(nn.Module):
@@ -132,16 +131,12 @@ def halving(side: int) -> Float[torch.Tensor, "half side"]:
 def _whole(member: str, device: str) -> Descriptor:
     """L2-Net of a file."""
     unused = [f"centre.{name}" for name in Tower().state_dict()]
-    conventions = Conventions("the whole patch", SIDE, NORMALISATION.format("the vector"), SOURCE)
-    return published("l2net", member, L2Net, conventions, device, unused=unused)
+    return published("l2net", member, L2Net, conventions.L2NET, device, unused=unused)
 
 
 def _central_surround(member: str, device: str) -> Descriptor:
     """L2-Net CS of a file."""
-    conventions = Conventions(
-        "the whole patch", LARGE, NORMALISATION.format("each half of the vector"), SOURCE
-    )
-    made = published("l2net", member, CentralSurround, conventions, device, dim=256)
+    made = published("l2net", member, CentralSurround, conventions.L2NET_CS, device, dim=256)
     return replace(made, name=made.name.replace("l2net", "l2net-cs"))
 
 

@@ -14,8 +14,9 @@ from jaxtyping import Float, UInt8
 from torch import nn
 
 from harness.distances import HAMMING, L2
-from harness.types import Conventions, Descriptor
-from zoo.published.describing import SIDE, resize
+from harness.types import Descriptor
+from zoo.published import conventions
+from zoo.published.describing import resize
 from zoo.published.layers import convolutions, packed, standardise, unit, whole
 from zoo.published.maker import published
 
@@ -23,18 +24,6 @@ DEVIATION = {"liberty": 0.2019, "notredame": 0.1864, "yosemite": 0.1818}  # data
 BITS = 256
 
 SOURCE = "Zhang and Rusinkiewicz, ICCV 2019; lg-zhang/dynamic-soft-margin-pytorch@6766ff3"
-CONVENTIONS = Conventions(
-    keypoint="the whole patch",
-    side=SIDE,
-    normalisation="each patch to mean 0 and (n - 1) deviation 1; the vector to unit length",
-    source=SOURCE,
-)
-BINARY_CONVENTIONS = Conventions(
-    keypoint="the whole patch",
-    side=SIDE,
-    normalisation="each patch to mean 0 and (n - 1) deviation 1; a bit is 1 above 0",
-    source=SOURCE,
-)
 
 
 class SoftMargin(nn.Module):
@@ -73,7 +62,7 @@ def _floats(scene: str, device: str) -> Descriptor:
     def network() -> SoftMargin:
         return SoftMargin(DEVIATION[scene])
 
-    return published("dsm", scene, network, CONVENTIONS, device, distance=L2)
+    return published("dsm", scene, network, conventions.DSM, device, distance=L2)
 
 
 def _bits(scene: str, device: str) -> Descriptor:
@@ -81,7 +70,7 @@ def _bits(scene: str, device: str) -> Descriptor:
         "dsm-binary",
         scene,
         lambda: BinarySoftMargin(DEVIATION[scene]),
-        BINARY_CONVENTIONS,
+        conventions.DSM_BINARY,
         device,
         dim=BITS,
         distance=HAMMING,

@@ -12,17 +12,11 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import nn
 
-from harness.types import Conventions, Descriptor
-from zoo.published.describing import SIDE, resize
+from harness.types import Descriptor
+from zoo.published import conventions
+from zoo.published.describing import resize
 from zoo.published.layers import convolutions, unit, whole
 from zoo.published.maker import published
-
-CONVENTIONS = Conventions(
-    keypoint="the whole patch",
-    side=SIDE,
-    normalisation="each patch to mean 0 and deviation 1; the vector to unit length",
-    source="Tian et al., CVPR 2019; yuruntian/SOSNet; scape-research/SOSNet@511e475",
-)
 
 
 class SOSNet(nn.Module):
@@ -44,19 +38,19 @@ class SOSNet(nn.Module):
 
 def liberty(device: str = "cpu") -> Descriptor:
     """SOSNet trained on PhotoTour's Liberty."""
-    return published("sosnet", "liberty", SOSNet, CONVENTIONS, device)
+    return published("sosnet", "liberty", SOSNet, conventions.SOSNET, device)
 
 
 def notredame(device: str = "cpu") -> Descriptor:
     """SOSNet trained on PhotoTour's Notre Dame."""
-    return published("sosnet", "notredame", SOSNet, CONVENTIONS, device)
+    return published("sosnet", "notredame", SOSNet, conventions.SOSNET, device)
 
 
 def yosemite(device: str = "cpu") -> Descriptor:
     """SOSNet trained on PhotoTour's Yosemite."""
-    return published("sosnet", "yosemite", SOSNet, CONVENTIONS, device)
+    return published("sosnet", "yosemite", SOSNet, conventions.SOSNET, device)
 
 
 def hpatches_a(device: str = "cpu") -> Descriptor:
     """SOSNet trained on the training sequences of HPatches' split a."""
-    return published("sosnet", "hpatches-a", SOSNet, CONVENTIONS, device)
+    return published("sosnet", "hpatches-a", SOSNet, conventions.SOSNET, device)

@@ -12,16 +12,10 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import nn
 
-from harness.types import Conventions, Descriptor
-from zoo.published.describing import SIDE, resize
+from harness.types import Descriptor
+from zoo.published import conventions
+from zoo.published.describing import resize
 from zoo.published.maker import published
-
-CONVENTIONS = Conventions(
-    keypoint="the whole patch",
-    side=SIDE,
-    normalisation="each patch to mean 0 and deviation 1; the vector is tanh's output, not unit",
-    source="Balntas et al., BMVC 2016; vbalnt/tfeat@9434ffa",
-)
 
 
 class TFeat(nn.Module):
@@ -51,14 +45,14 @@ class TFeat(nn.Module):
 
 def liberty(device: str = "cpu") -> Descriptor:
     """TFeat trained on PhotoTour's Liberty."""
-    return published("tfeat", "liberty", TFeat, CONVENTIONS, device)
+    return published("tfeat", "liberty", TFeat, conventions.TFEAT, device)
 
 
 def notredame(device: str = "cpu") -> Descriptor:
     """TFeat trained on PhotoTour's Notre Dame."""
-    return published("tfeat", "notredame", TFeat, CONVENTIONS, device)
+    return published("tfeat", "notredame", TFeat, conventions.TFEAT, device)
 
 
 def yosemite(device: str = "cpu") -> Descriptor:
     """TFeat trained on PhotoTour's Yosemite."""
-    return published("tfeat", "yosemite", TFeat, CONVENTIONS, device)
+    return published("tfeat", "yosemite", TFeat, conventions.TFEAT, device)

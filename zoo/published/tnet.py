@@ -11,19 +11,14 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import nn
 
-from harness.types import Conventions, Descriptor
+from harness.types import Descriptor
+from zoo.published import conventions
 from zoo.published.describing import resize
 from zoo.published.files.tnet import CONVOLUTIONS, KINDS, SIDE
 from zoo.published.layers import unit
 from zoo.published.maker import published
 
 DIM = 256
-CONVENTIONS = Conventions(
-    keypoint="the whole patch",
-    side=SIDE,
-    normalisation="less the mean image of the training set; the vector to unit length",
-    source="Kumar et al., CVPR 2016; vijaykbg/deep-patchmatch@a1a66c2",
-)
 
 
 class TNet(nn.Module):
@@ -51,14 +46,14 @@ class TNet(nn.Module):
 
 def liberty(device: str = "cpu") -> Descriptor:
     """TNet trained on PhotoTour's Liberty."""
-    return published("tnet", "liberty", TNet, CONVENTIONS, device, dim=DIM)
+    return published("tnet", "liberty", TNet, conventions.TNET, device, dim=DIM)
 
 
 def notredame(device: str = "cpu") -> Descriptor:
     """TNet trained on PhotoTour's Notre Dame."""
-    return published("tnet", "notredame", TNet, CONVENTIONS, device, dim=DIM)
+    return published("tnet", "notredame", TNet, conventions.TNET, device, dim=DIM)
 
 
 def yosemite(device: str = "cpu") -> Descriptor:
     """TNet trained on PhotoTour's Yosemite."""
-    return published("tnet", "yosemite", TNet, CONVENTIONS, device, dim=DIM)
+    return published("tnet", "yosemite", TNet, conventions.TNET, device, dim=DIM)
