@@ -42,6 +42,7 @@ def evaluate(
     """Score models on a protocol and keep one record for each."""
     import harness
     from harness.api import NotKeptError
+    from harness.records import published
     from harness.settings import options
 
     given = options(
@@ -55,7 +56,16 @@ def evaluate(
         cache=True,
         progress=True,
     )
-    show = _print_json if as_json else _print_tables
+    numbers = published.read(results / published.FOLDER)
+
+    def show(records: Sequence["Record"]) -> None:
+        if as_json:
+            _print_json(records)
+            return
+        _print_tables(records)
+        for verdict in (one for record in records for one in published.verdicts(record, numbers)):
+            say(verdict)
+
     try:
         show(harness.evaluate(names("--model", model), protocol, **given))
     except NotKeptError as error:

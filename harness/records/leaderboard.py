@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 from harness.escape import csv_cell, markdown
 from harness.metrics import lower_is_better
-from harness.records import markdown_table
+from harness.records import markdown_table, published_table
 from harness.records.comparable import must_be_comparable
+from harness.records.published import PublishedNumber, is_like
 from harness.records.record import Record
 from harness.types import Quantity
 
-MISSING = "—"
+MISSING = published_table.MISSING
 SEEN, UNKNOWN, WARNED = "†", "?", "‡"
 MEANINGS = {
     SEEN: "trained on data that this table tests: not comparable.",
@@ -32,6 +33,7 @@ class Board:
     # A row is the records of one model with one set of options. Rows without options come first,
     # then the rows of each set of options; within a set, the best row comes first.
     rows: tuple[tuple[Record, ...], ...]
+    published: tuple[PublishedNumber, ...] = ()  # on the same data; never part of the rows
 
     @property
     def columns(self) -> list[str]:
@@ -48,6 +50,16 @@ class Board:
     def quantities(self) -> Mapping[str, Quantity]:
         """Scores of the board that are not fractions, by the last part of their names."""
         return quantities_of([record for row in self.rows for record in row])
+
+    @property
+    def measured(self) -> published_table.Measured:
+        """Every score, by model, protocol, options and name."""
+        return {
+            (record.model.name, record.protocol.name, record.protocol.options_text, name): value
+            for row in self.rows
+            for record in row
+            for name, value in record.scores.items()
+        }
 
 
 Texts = Mapping[str, str]  # contents of files, by the end of the file's name: ".csv", ".md"
@@ -78,14 +90,20 @@ def groups(records: Iterable[Record]) -> dict[tuple[str, str, str], list[Record]
     return dict(sorted(by_board.items()))
 
 
-def board(key: tuple[str, str, str], records: Sequence[Record]) -> Board:
-    """The board of one of `groups`.
+def board(
+    key: tuple[str, str, str],
+    records: Sequence[Record],
+    published: Iterable[PublishedNumber] = (),
+) -> Board:
+    """The board of one of `groups`, with those of the published numbers that are on its data.
 
     Raises:
         InputError: if its records can't be compared.
     """
     must_be_comparable(records)
-    return Board(*key, rows=_rows(records))
+    kinds = quantities_of(records)
+    shown = tuple(one for one in published if one.is_on(*key) and is_like(one, kinds))
+    return Board(*key, _rows(records), shown)
 
 
 def to_csv(board: Board) -> str:
@@ -133,16 +151,25 @@ def to_markdown(board: Board) -> str:
         text = "; ".join(legend)
         lines += [f"{text[0].upper()}{text[1:]}.", ""]
     lines += headline_table(board)
+    details = _details(board)
+    for title, columns in details.items():
+        lines += ["", f"## {markdown(title)}", "", *_table(board, columns)]
+    groups = [board.headlines, *details.values()]
+    lines += published_table.section(board.published, groups, board.measured, board.quantities)
+    return "\n".join([*lines, ""])
+
+
+def _details(board: Board) -> dict[str, list[str]]:
+    """The scores that are no headlines, by the title of their table."""
     details: dict[str, list[str]] = defaultdict(list)
     for name in board.columns[len(board.headlines) :]:
         first, *others = name.split("/")  # "retrieval/easy/map@100", "liberty/fpr95", or "map8"
         title = f"{first}, {others[0]}" if len(others) > 1 else "".join(others) or "overall"
         details[first if name.rpartition("/")[2] in board.quantities else title].append(name)
     sums = {name.partition("/")[0] for name in board.headlines}
-    for title, columns in details.items():
+    for columns in details.values():
         columns.sort(key=lambda name: name.partition("/")[0] in sums)  # "mean/ap" comes last
-        lines += ["", f"## {markdown(title)}", "", *_table(board, columns)]
-    return "\n".join([*lines, ""])
+    return details
 
 
 def heading(board: Board) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from harness import registry
 from harness.errors import FileMissingError, InputError
 from harness.files import atomic, folders
-from harness.records import leaderboard
+from harness.records import leaderboard, published
 from harness.records import record as results
 from harness.records.leaderboard import Board, Texts
 
@@ -62,12 +62,14 @@ def write(root: Path) -> list[Path]:
 
     Raises:
         FileMissingError: if there is no record; then no file is changed.
-        InputError: if records of one table can't be compared, or the harness did not write a file
-            in the place of a table; the other tables are written.
+        InputError: if a published number can't be read; then no file is changed. If records of one
+            table can't be compared, or the harness did not write a file in the place of a table;
+            then the other tables are written.
     """
     records = results.load(root)
     if not records:
         raise FileMissingError(f"there is no record in {root}; `harness eval` writes them")
+    numbers = published.read(root / published.FOLDER)
     boards = leaderboard.groups(records)
     families = {*(family for family, _, _ in boards), *_names(root / TABLES)}
     kinds = {family: kinds_of(family) for family in sorted(families)}
@@ -78,7 +80,7 @@ def write(root: Path) -> list[Path]:
         folder = results.folder_of(root / TABLES, *key)
         for kind in kinds[key[0]]:
             try:
-                made = kind.texts_of(leaderboard.board(key, group))
+                made = kind.texts_of(leaderboard.board(key, group, numbers))
             except ValueError as error:
                 faults[f"{folder}: {error}"] = None
                 kept |= set(folder.glob(f"{kind.name}.*"))

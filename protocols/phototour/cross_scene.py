@@ -25,6 +25,7 @@ from harness.records.leaderboard import (
 )
 from harness.records.record import Record
 from harness.records.tables import Kind
+from protocols.phototour import published_rows
 
 MEAN = "mean"
 HEAD = (
@@ -155,11 +156,15 @@ def to_markdown(board: Board, of_board: Sequence[CrossSceneTable]) -> str:
         " score on a scene that it was trained on, and a row has a mean only if all its cells have"
         " a value.",
     ]
+    told = set()  # published numbers stand once, though families have two tables
     for table in of_board:
         where = "" if set(table.learned) & set(table.scenes) else ", trained elsewhere"
         options = f" ({markdown(table.options)})" if table.options else ""
         title = f"{markdown(table.protocol)}{options}: {markdown(table.metric)}{where}"
         lines += ["", f"## {title}", "", *table_lines(table)]
+        if (task := (table.protocol, table.options)) not in told:
+            told.add(task)
+            lines += published_rows.lines(board, *task, table.metric, table.scenes, table.pairs)
     return "\n".join([*lines, ""])
 
 

@@ -9,6 +9,7 @@ import time
 import pytest
 from hpatches_files import LENGTHS, SPLITS, write_set
 from packages import installed
+from published_files import number, write_numbers
 
 from harness.records import record as results
 from protocols.hpatches.reader import STRIPS
@@ -50,6 +51,35 @@ def test_json_on_stdout_is_the_record(run, small, tmp_path):
     (record,) = results.load(tmp_path / "results")
     assert status == 0
     assert results.Record.model_validate(json.loads(out)) == record
+
+
+def test_a_published_number_stands_beside_the_measured_one(run, small, tmp_path):
+    printed = number(
+        model="pixels", protocol="hpatches/matching", data="hpatches-small", split="a",
+        score="matching/map", value="0.0",
+    )  # fmt: skip
+    write_numbers(tmp_path / "results/published/toy.csv", printed)
+    _, out, _ = evaluate(run, small, tmp_path)
+    (record,) = [r for r in results.load(tmp_path / "results") if "matching/map" in r.scores]
+    score = f"{100 * record.scores['matching/map']:.2f}"
+    assert out.count("published") == 1
+    assert out.endswith(
+        f"pixels, matching/map: {score}, {score} points above the published 0.0 (Toy paper,"
+        " Table 1)\n"
+    )
+    _, out, _ = evaluate(run, small, tmp_path, "--json", protocol="hpatches/matching")
+    assert "published" not in out
+    run("leaderboard", "--results", tmp_path / "results")
+    (page,) = (tmp_path / "results/tables").rglob("a/leaderboard.md")
+    assert f"| Mean | 8 | — | 0.0 (+{score}) | pixels |" in page.read_text()
+
+
+def test_published_numbers_that_can_not_be_read_are_told_before_any_work(run, small, tmp_path):
+    write_numbers(tmp_path / "results/published/toy.csv", number(value="many"))
+    status, out, err = evaluate(run, small, tmp_path)
+    assert (status, out) == (2, "")
+    assert re.search(r"toy\.csv, line 2: value: 'many' is not a number", err)
+    assert not results.load(tmp_path / "results")
 
 
 def test_official_ties_are_an_option_of_the_record(run, small, tmp_path):

@@ -1,5 +1,6 @@
 import json
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -554,6 +555,20 @@ def test_snn_gives_a_constant_what_guessing_gives(tmp_path):
         (np.zeros((40, 3), np.uint8), HAMMING),
     ):
         assert scored(protocol, vectors, distance).values["mean/snn-map"] == pytest.approx(1 / 19)
+
+
+def test_snn_measures_no_negative_whose_vector_equals_the_anchors(tmp_path):
+    """A constant descriptor ties with everything: measuring all pairs would take minutes."""
+    made_scene(tmp_path / "scene", 40, images=2)
+    protocol = snn(data=tmp_path)
+    measured = []
+
+    def paired(vectors, a, b):
+        measured.append(len(a))
+        return L2.paired(vectors, a, b)
+
+    scored(protocol, np.ones((40, 3), np.float32), replace(L2, paired=paired))
+    assert sum(measured) == 40  # the positives: one of each anchor
 
 
 def test_snn_scores_zero_where_nothing_is_correct(tmp_path):
