@@ -220,8 +220,6 @@ WAITING = {
     ("hpatches", "hpatches-built-oxford"),
     ("oxford", "oxford"),
     ("oxford", "oxford-six"),
-    ("phototour", "phototour-sfm"),
-    ("phototour", "phototour-sfm-test"),  # phototour/snn
 }
 
 
