@@ -28,9 +28,7 @@ def _describe(patches: Patches) -> Float32[np.ndarray, "n 1764"]:
 
 
 def _part(patches: Patches) -> Float32[np.ndarray, "n 1764"]:
-    hog = cv2.HOGDescriptor(
-        (SIDE, SIDE), (BLOCK, BLOCK), (CELL, CELL), (CELL, CELL), ORIENTATIONS
-    )
+    hog = cv2.HOGDescriptor((SIDE, SIDE), (BLOCK, BLOCK), (CELL, CELL), (CELL, CELL), ORIENTATIONS)
     return np.array([hog.compute(resized(patch, SIDE)).ravel() for patch in patches])
 
 

@@ -29,6 +29,6 @@ def whitenings(file: Path) -> dict[str, "torch.Tensor"]:
         }
     except Exception as error:  # its type depends on the damage
         raise InputError(
-            f"{file} is no file of MKD's whitenings: {type(error).__name__}. It must contain tensors"
-            " by scene, kind and name; get the published file"
+            f"{file} is no file of MKD's whitenings: {type(error).__name__}. Tensors by scene, kind"
+            " and name are wanted; get the published file"
         ) from error

@@ -69,9 +69,7 @@ def histograms(patches: Float32[np.ndarray, "n side side"]) -> Float32[np.ndarra
     return cells.reshape(n, CELLS * CELLS * DIRECTIONS)
 
 
-def normalised(
-    vectors: Float32[np.ndarray, "n dim"], limit: float
-) -> Float32[np.ndarray, "n dim"]:
+def normalised(vectors: Float32[np.ndarray, "n dim"], limit: float) -> Float32[np.ndarray, "n dim"]:
     """Vectors of unit length, cut at a limit, and made unit length again; zero stays zero."""
     return _unit(np.minimum(_unit(vectors), np.float32(limit)))
 
@@ -105,9 +103,7 @@ def _shares(side: int) -> Float32[np.ndarray, "16 pixels"]:
 def sift() -> Descriptor:
     """VLFeat's SIFT: 128 numbers, unit length."""
     conventions = Conventions(KEYPOINT, None, "vector cut at 0.2, unit length", SOURCE)
-    return Descriptor(
-        "sift.vlfeat", _sift, L2, dim=128, licence=LICENCE, conventions=conventions
-    )
+    return Descriptor("sift.vlfeat", _sift, L2, dim=128, licence=LICENCE, conventions=conventions)
 
 
 def rootsift() -> Descriptor:
