@@ -1,7 +1,6 @@
-"""Describes patches by OpenCV: in threads, each patch alone, resized and framed by one rule."""
+"""Describes patches in threads, each patch alone, resized and framed by one rule."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import cv2
 import numpy as np
@@ -16,7 +15,7 @@ TOGETHER = 64  # patches that one thread describes at a time
 def in_threads(
     describe: Callable[[Patches], Vectors], patches: Patches, width: int, dtype: type[np.generic]
 ) -> Vectors:
-    """Vectors of patches, computed in threads: OpenCV releases Python's lock.
+    """Vectors of patches, computed in threads: OpenCV and NumPy release Python's lock.
 
     Args:
         describe: takes up to TOGETHER patches, returns a row for each.
@@ -30,8 +29,7 @@ def in_threads(
         part = slice(start, start + TOGETHER)
         rows[part] = describe(patches[part])
 
-    with ThreadPoolExecutor(parallel.CORES) as pool:
-        list(pool.map(fill, range(0, len(patches), TOGETHER)))
+    parallel.each(fill, range(0, len(patches), TOGETHER))
     return rows
 
 
