@@ -31,8 +31,12 @@ def missed(drawn, truth):
 
 
 # Scores of sequences in results/, fitted by beta distributions of a + b cases: 5 to 30 where their
-# mean is 0.5, 10 to 50 at 0.9, 16 to 150 at 0.95, 37 to 150 at 0.99.
-SHAPES = [(0.5, 5), (0.5, 20), (0.9, 10), (0.9, 50), (0.95, 20), (0.95, 100), (0.99, 100)]
+# mean is 0.5, 10 to 50 at 0.9, 16 to 150 at 0.95, 37 to 150 at 0.99. The last three are fits of
+# records: AdaSample on hpatches-sample, BRIEF on hpatches-built-oxford, FPR95 of TFeat.
+SHAPES = [
+    (0.5, 5), (0.5, 20), (0.9, 10), (0.9, 50), (0.95, 20), (0.95, 100), (0.99, 100),
+    (0.84, 2.9), (0.12, 9.9), (0.0022, 4200),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("scenes", [3, 6, 8, 40, 116])
@@ -153,6 +157,22 @@ def test_a_rate_of_0_or_1_has_the_interval_of_as_many_cases_as_units():
     low, high = interval_of_rate(0.0, 0.0, 1000)
     assert low == 0 and high == pytest.approx(1.9623**2 / (1000 + 1.9623**2), rel=1e-3)
     assert interval_of_rate(1.0, 0.0, 1000) == pytest.approx((1 - high, 1))
+
+
+@pytest.mark.parametrize(
+    ("units", "mean", "least"),
+    [(40, 0.5, 0.93), (400, 0.02, 0.93), (400, 0.98, 0.93), (1000, 0.02, 0.93), (40, 0.02, 0.86)],
+)
+def test_a_rate_of_cases_in_clusters_is_covered_if_enough_clusters_have_one(units, mean, least):
+    """Of 25 cases each, correlated by 0.2; in the last, about 5 clusters have a case."""
+    rng = np.random.default_rng(0)
+    held = []
+    for rates in rng.beta(4 * mean, 4 * (1 - mean), (1500, units)):
+        found = rng.binomial(25, rates) / 25
+        variance = found.var(ddof=1) / units
+        low, high = interval_of_rate(float(found.mean()), float(variance), units)
+        held.append(low <= mean <= high)
+    assert least <= np.mean(held) <= 0.97
 
 
 # ---- means of parts
