@@ -49,6 +49,12 @@ def test_scores_move_only_with_the_version(name, options):
     ("name", "folder"),
     [
         ("hardtfeat", "hardtfeat"),
+        ("mkd-lw.liberty", "mkd"),
+        ("mkd-lw.notredame", "mkd"),
+        ("mkd-lw.yosemite", "mkd"),
+        ("mkd-pcawt.liberty", "mkd"),
+        ("mkd-pcawt.notredame", "mkd"),
+        ("mkd-pcawt.yosemite", "mkd"),
         ("tfeat.liberty", "tfeat"),
         ("tfeat.notredame", "tfeat"),
         ("tfeat.yosemite", "tfeat"),

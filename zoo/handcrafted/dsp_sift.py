@@ -29,6 +29,7 @@ def _describe(patches: Patches) -> Float32[np.ndarray, "n 128"]:
 
 def _part(patches: Patches) -> Float32[np.ndarray, "n 128"]:
     grey = patches.astype(np.float32)
+    grey -= grey[:, :1, :1]  # so that a flat patch stays zero in spite of rounding
     pooled = np.zeros((len(patches), 128), np.float32)
     for scale in SCALES:
         rows = resampling(patches.shape[1], scale).astype(np.float32)

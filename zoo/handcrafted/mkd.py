@@ -37,6 +37,7 @@ from zoo.published import conventions
 SIDE = 64
 SMOOTHING = 1.4  # pixels
 EPSILON = np.float32(1e-8)  # added to squares and sizes, so that a flat patch has a vector, too
+ROUNDING = np.float32(1e-6)  # no gradient is smaller; rounding leaves some 1e-8
 DIM = 238  # 7 of directions times 25 of polar places, and times 9 of Cartesian ones
 WHITENED = 128
 ATTENUATION = 0.7  # of pcawt: each component is divided by its deviation to this power
@@ -69,7 +70,7 @@ def _directions(grey: Float32[np.ndarray, "n 64 64"]) -> Complex64[np.ndarray, "
     fall.real = wide[:, 1:-1, :-2] - wide[:, 1:-1, 2:]
     fall.imag = wide[:, :-2, 1:-1] - wide[:, 2:, 1:-1]
     squared = fall.real**2 + fall.imag**2
-    flat = squared == 0
+    flat = squared < ROUNDING**2
     # A pixel without gradient has direction 0, as in the authors' code.
     unit = np.where(flat, np.complex64(1), fall / np.sqrt(np.where(flat, 1, squared)))
     weight = np.sqrt(np.sqrt(squared + EPSILON) + EPSILON)

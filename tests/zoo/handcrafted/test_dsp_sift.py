@@ -70,3 +70,8 @@ def test_one_domain_of_scale_1_is_vlfeats_sift(monkeypatch: pytest.MonkeyPatch) 
     some = patches(5)
     expected = vlfeat_sift.sift().describe(some)
     assert np.allclose(dsp_sift.dsp_sift().describe(some), expected, atol=1e-6)
+
+
+def test_a_flat_patch_is_zero() -> None:
+    for grey in (0, 77, 255):
+        assert not dsp_sift.dsp_sift().describe(np.full((2, 65, 65), grey, np.uint8)).any()
