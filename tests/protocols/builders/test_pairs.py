@@ -182,7 +182,7 @@ def test_images_that_show_too_little_are_joined_by_others():
 
 
 def test_more_images_than_there_are_is_refused_at_once():
-    with pytest.raises(ValueError, match="from 6 images, but the training set is from 5"):
+    with pytest.raises(ValueError, match="from 6 images, but the training set has 5"):
         random_pairs(GROUPS, 16, 0, images=6)
 
 
