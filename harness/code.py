@@ -9,6 +9,8 @@ import hashlib
 import importlib.util
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from threading import Lock
 
@@ -39,10 +41,8 @@ def code_sha256(*modules: str) -> str:
             continue
         contents = file.read_bytes()
         if file.suffix == ".py":
-            with PARSING:
-                tree = ast.parse(contents)
-            waiting += _imported(tree, name)
-            contents = _syntax(tree)
+            contents, imported = _parsed(contents, name, _package(name))
+            waiting += imported
         hashed[name] = contents
     for module in modules:
         if module not in hashed:
@@ -66,6 +66,15 @@ def source_sha256(source: bytes) -> str:
     return hashlib.sha256(_syntax(tree)).hexdigest()
 
 
+@lru_cache(maxsize=1024)  # many models share modules
+def _parsed(source: bytes, module: str, package: str) -> tuple[bytes, tuple[str, ...]]:
+    """The syntax of a module's source text, and the names that it imports."""
+    with PARSING:
+        tree = ast.parse(source)
+    imported = tuple(_imported(tree, package))
+    return _syntax(tree), imported
+
+
 def _syntax(tree: ast.Module) -> bytes:
     """The syntax of a module without docstrings and line numbers; changes the tree."""
     for node in ast.walk(tree):
@@ -78,27 +87,41 @@ def _syntax(tree: ast.Module) -> bytes:
 
 
 def _file(module: str) -> Path | None:
+    """The file of a module; imports nothing. None if it has none, or if it is not a module."""
     loaded = sys.modules.get(module)
     if loaded is not None:
         file = getattr(loaded, "__file__", None)
     else:
-        try:
-            spec = importlib.util.find_spec(module)
-        except FAILURES:  # not a module but an object in one, or it can't be imported here
-            return None
+        spec = _spec(module)
         file = spec.origin if spec else None
     return Path(file) if file and Path(file).is_file() else None
 
 
-def _imported(tree: ast.Module, module: str) -> Iterator[str]:
+def _spec(module: str) -> ModuleSpec | None:
+    """As `importlib.util.find_spec`, which would import the packages that hold the module."""
+    above, _, _ = module.rpartition(".")
+    if not above:
+        try:
+            return importlib.util.find_spec(module)
+        except FAILURES:  # a finder of another package fails
+            return None
+    loaded = sys.modules.get(above)
+    if loaded is not None:
+        places = getattr(loaded, "__path__", None)
+    else:
+        package = _spec(above)
+        places = package.submodule_search_locations if package else None
+    return None if places is None else PathFinder.find_spec(module, places)
+
+
+def _imported(tree: ast.Module, package: str) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
-                package = importlib.util.resolve_name("." * node.level + base, _package(module))
-                base = package.rstrip(".")
+                base = importlib.util.resolve_name("." * node.level + base, package).rstrip(".")
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
 

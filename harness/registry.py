@@ -1,8 +1,11 @@
 """Finds descriptors, protocols and other plug-ins among installed entry points."""
 
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
 from harness import extras
@@ -67,7 +70,21 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 def _installed(kind: str) -> tuple[EntryPoint, ...]:
+    return _entries(kind, tuple((place, _changed(place)) for place in sys.path))
+
+
+@lru_cache(maxsize=64)  # a search takes 10 ms or more, and a list of models asks for each name
+def _entries(kind: str, places: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
+    """The entry points of a kind; a package that is installed changes its place."""
     return tuple(entry_points(group=f"harness.{kind}"))
+
+
+def _changed(place: str) -> int:
+    """When a folder or file was last changed, in nanoseconds; 0 if it does not exist."""
+    try:
+        return Path(place or ".").stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _entry(kind: str, name: str) -> EntryPoint:

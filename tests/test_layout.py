@@ -57,7 +57,8 @@ def test_imports_follow_the_arrows(package):
 
 SHARED = (
     "zoo.backbones", "zoo.card", "zoo.describing", "zoo.published.conventions",
-    "zoo.published.describing", "zoo.published.rows", "zoo.trained", "zoo.training",
+    "zoo.published.describing", "zoo.published.files", "zoo.published.layers",
+    "zoo.published.maker", "zoo.published.rows", "zoo.trained", "zoo.training",
     "zoo.wrappers.compose", "zoo.wrappers.module",
 )  # fmt: skip
 DEFINED_BY = {  # methods that are said to be others with something more

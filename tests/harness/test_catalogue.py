@@ -18,6 +18,13 @@ PUBLISHED = published_weights.known().keys()
 HERE = sorted(row.name for row in (*TFEAT.values(), *HARDTFEAT.values()))  # in the real data
 
 
+@pytest.fixture
+def no_weights(tmp_path, monkeypatch):
+    """An empty cache, so that no published weights are in it, whatever this machine has."""
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("HARNESS_WEIGHTS", raising=False)
+
+
 def asked(run, *arguments):
     status, out, err = run(*arguments, "--json")
     assert status == 0, err
@@ -69,6 +76,7 @@ def test_every_installed_model_is_listed_with_its_facts(run):
     assert brief["source"].startswith("descriptor-harness ")
 
 
+@pytest.mark.usefixtures("no_weights")
 def test_a_model_whose_weights_are_not_here_is_listed_with_the_command_that_gets_them(
     run, tmp_path, monkeypatch
 ):
@@ -80,6 +88,7 @@ def test_a_model_whose_weights_are_not_here_is_listed_with_the_command_that_gets
     assert (one["weights_here"], one["remedy"]) == (True, "")
 
 
+@pytest.mark.usefixtures("no_weights")
 def test_only_models_whose_weights_are_here_may_be_listed(run, tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_WEIGHTS", str(tmp_path))
     (tmp_path / TFEAT["liberty"].file).touch()
@@ -88,6 +97,7 @@ def test_only_models_whose_weights_are_here_may_be_listed(run, tmp_path, monkeyp
     assert not {"tfeat.yosemite", "hardnet8"} & found.keys()
 
 
+@pytest.mark.usefixtures("no_weights")
 def test_a_model_of_several_files_needs_them_all(run, tmp_path, monkeypatch):
     rows = (
         "from harness.catalogue import ModelRow\n"

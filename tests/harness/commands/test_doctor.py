@@ -20,6 +20,7 @@ def test_where_nothing_is_wrong_nothing_needs_action():
 
 
 def test_what_is_here_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))  # without weights
     monkeypatch.setenv("HARNESS_WEIGHTS", str(tmp_path))
     (tmp_path / "tfeat-liberty.params").touch()
     assert weights.is_here(TFEAT["liberty"])
