@@ -2,8 +2,9 @@
 
 J. Dong, S. Soatto, Domain-size pooling in local descriptors: DSP-SIFT, CVPR 2015. The scales are
 those of J. Schoenberger, H. Hardmeier, T. Sattler, M. Pollefeys, Comparative evaluation of
-hand-crafted and learned local features, CVPR 2017: ten, evenly from 1/6 to 3. The limit 0.067 of
-the pooled vector, in place of SIFT's 0.2, is the authors'.
+hand-crafted and learned local features, CVPR 2017: ten, evenly from 1/6 to 3. The limit of the
+pooled vector is 0.067, in place of SIFT's 0.2: a port of the authors' code has 0.0667; their own
+text was not compared.
 
 The patch is the domain of scale 1. Each domain around its centre is resampled to the size of the
 patch, and its SIFT histograms are those of `sift.vlfeat`, not normalised. They are averaged, cut
