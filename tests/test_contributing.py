@@ -29,7 +29,7 @@ def test_the_descriptor_keeps_every_law():
 
 
 def test_the_wrapped_descriptor_keeps_every_law():
-    wrapped = made(WRAPPER)["halves"](made(DESCRIPTOR)["meanstd"]())
+    wrapped = made(WRAPPER)["halves"](made(DESCRIPTOR)["extremes"]())
     assert wrapped.dim == 1
     laws = contracts.check_descriptor(wrapped)
     assert not [f"{law.name}: {law.detail}" for law in laws if not law.passed]

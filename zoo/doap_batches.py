@@ -83,7 +83,7 @@ def two_sequences(groups: Groups, patches: int, seed: int) -> Sampler:
     if count < 2 or not 1 <= each <= len(fewest):
         raise InputError(
             f"a batch of {patches} patches needs {each} points of each of two sequences, but the"
-            f" training set has {count} sequences, the smallest with {len(fewest)} points (row"
+            f" training set has {count} of them, the smallest with {len(fewest)} points (row"
             f" {groups.rows(fewest[0])[0]} shows one): ask for other batches (--set"
             " method.patches=...), or give other data"
         )

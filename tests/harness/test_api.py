@@ -187,8 +187,8 @@ def test_a_leaderboard_has_full_precision_and_the_best_first():
     table = harness.leaderboard(records)
     assert list(table.columns) == [
         "protocol", "data", "split", "model", "options", "dim", "distance",
-        "trained_on_tested_data",
-        "weights", "revision", "verification/ap", "verification/ap low", "verification/ap high",
+        "trained_on_tested_data", "weights", "revision", "rank",
+        "verification/ap", "verification/ap low", "verification/ap high",
     ]  # fmt: skip
     assert list(table["model"]) == ["mean", "coarse"]
     assert list(table["trained_on_tested_data"]) == ["no", "unknown"]

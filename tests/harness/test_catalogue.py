@@ -43,7 +43,10 @@ def must_be_true(row, made):
     assert {*made.libraries} & {"torch", "onnx", "onnxscript"} <= {*row.packages}
 
 
-@pytest.mark.parametrize("name", sorted(ROWS.keys() - PUBLISHED))
+OURS = [name for name, row in ROWS.items() if not row.weights and name not in PUBLISHED]
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
 def test_a_row_says_what_the_descriptor_says(name):
     must_be_true(ROWS[name], harness.load_model(name, device="cpu"))
 

@@ -141,7 +141,7 @@ def test_a_failing_model_is_named_with_the_block():
 
 def test_angles_are_only_measured_between_unit_vectors():
     model = dataclasses.replace(toy_descriptor(), distance=ANGLE)
-    with pytest.raises(ValueError, match="whose length is off 1"):
+    with pytest.raises(ValueError, match="whose length differs from 1"):
         describe(model, toy_dataset())
 
 
@@ -151,7 +151,7 @@ def test_bits_that_only_fill_the_last_byte_are_zero():
 
     model = dataclasses.replace(toy_descriptor(describe=bits), distance=HAMMING, dim=12)
     assert describe(model, toy_dataset()).vectors.any()
-    with pytest.raises(ValueError, match=r"bits of clean beyond its 11.*leave them 0"):
+    with pytest.raises(ValueError, match=r"bits beyond its 11 .* of clean.*leave them 0"):
         describe(dataclasses.replace(model, dim=11), toy_dataset())
 
 
@@ -205,5 +205,5 @@ def test_a_model_whose_vectors_count_the_patches_is_refused():
         rows = patches.reshape(len(patches), -1)[:, :7].astype(np.float32)
         return np.column_stack([np.arange(len(patches), dtype=np.float32), rows])
 
-    with pytest.raises(ValueError, match="mean gives vectors of which column 1 counts the patches"):
+    with pytest.raises(ValueError, match="mean gives vectors whose column 1 counts the patches"):
         list(evaluate(toy_descriptor(describe=counted), [toy_protocol()]))

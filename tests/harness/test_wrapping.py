@@ -69,7 +69,7 @@ def test_arguments_have_the_types_of_the_function(theirs):
     base = toy_descriptor()
     vectors = harness.wrap(base, "half(3)").describe(PATCHES)
     assert np.array_equal(vectors, base.describe(PATCHES) / 8)
-    with pytest.raises(ValueError, match=r"an argument of half\(x\) is 'x'; wanted is an integer"):
+    with pytest.raises(ValueError, match=r"of half\(x\) is 'x'; it should be an integer"):
         harness.wrap(base, "half(x)")
     with pytest.raises(ValueError, match=r"write half\(\[TIMES\]\)"):
         harness.wrap(base, "half(1,2)")
@@ -235,7 +235,7 @@ def test_two_expressions_with_one_file_name_are_not_mixed_up(tmp_path):
     (record,) = evaluation.evaluate(harness.wrap(toy_descriptor(), "root"), [toy_protocol()])
     results.save(tmp_path, record)
     (other,) = evaluation.evaluate(toy_descriptor("mean_root"), [toy_protocol()])
-    with pytest.raises(ValueError, match=r"is a record of other model \(mean\|root; this is mean_"):
+    with pytest.raises(ValueError, match=r"a record of another model \(mean\|root; this is mean_"):
         results.save(tmp_path, other)
 
 

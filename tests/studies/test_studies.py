@@ -129,7 +129,7 @@ def test_scores_of_another_story_are_measured_again(tmp_path, monkeypatch):
     [
         ("training_data", ["--photographs=x", "--images=x", "homograhpy"], "rows are: homography;"),
         ("method_comparison", ["--data=x", "hardnett"], "methods are: adasample; hardnet;"),
-        ("method_comparison", ["--data=x", "--seeds=1"], "of one seed nothing can be told"),
+        ("method_comparison", ["--data=x", "--seeds=1"], "one seed has no spread"),
     ],
 )
 def test_what_is_not_there_is_said_at_once(monkeypatch, capsys, name, more, said):

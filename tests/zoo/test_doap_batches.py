@@ -97,7 +97,7 @@ def test_the_seed_and_the_step_decide_all(make):
     ("sizes", "patches", "told"),
     [
         ([2, 1, 3], 6, r"1 of 3 points have one patch.*row 1 of"),
-        ([2, 9, 3], 8, r"8 patches, but one point has 9 \(row \d+ is of it\)"),
+        ([2, 9, 3], 8, r"8 patches, but one point has 9 \(row \d+ shows it\)"),
         ([2, 2, 2], 7, "7 patches, but the training set has 6"),
     ],
 )
@@ -134,7 +134,7 @@ def test_an_epoch_is_all_pairs_of_sequences_in_an_order_of_its_own():
     ("found", "patches", "told"),
     [
         (strips(20), 32, "has 1 of them"),
-        (strips(20, 3), 32, r"4 points of each.*the least with 3 points \(row \d+ shows one\)"),
+        (strips(20, 3), 32, r"4 points of each.*the smallest with 3 points \(row \d+ shows one\)"),
         (strips(20, 20), 6, "0 points of each"),
         (strips(20, 20), 3, "3 patches, but one point has 4"),
     ],

@@ -79,7 +79,9 @@ def test_an_infinite_option_is_told_as_text_that_is_json(scenes, tmp_path):
     assert made.recipe["method"]["lambda_"] == "Infinity"
     facts = onnx.load(out / "model.onnx").metadata_props
     (told,) = [one.value for one in facts if one.key == "recipe"]
-    assert json.loads(told, parse_constant=pytest.fail) == made.recipe
+    recipe = json.loads(told, parse_constant=pytest.fail)
+    assert recipe.items() >= made.recipe.items()  # and what tells trainings of it apart
+    assert recipe["data"] == [each.sha256 for each in made.data] and recipe["steps"] == 1
     assert '"lambda_": "Infinity"' in (out / "recipe.json").read_text()
 
 
@@ -259,7 +261,7 @@ def test_a_training_that_is_asked_to_end_keeps_its_state(recipe, scenes, tmp_pat
     process.send_signal(sign)
     _, said = process.communicate(timeout=120)
     assert process.returncode == status, said
-    assert "go on" in said or "goes on" in said
+    assert "run the command again to continue" in said
     left = {file.name for file in out.iterdir()}
     assert left == {state.FILE, state.LOG, command.RECIPE}
 
