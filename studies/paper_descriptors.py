@@ -13,16 +13,18 @@ from pathlib import Path
 
 from harness import catalogue
 from harness.catalogue import ListedModel
+from harness.data import published_weights
 from harness.escape import markdown
 from harness.files import atomic
 from harness.records import markdown_table
 from harness.records import record as results
+from studies.ship import shipped_cards
 from studies.zoo_tables import WHOLE, board
 
 OWN = "bring a function: `--model FILE.py:NAME`, or vectors: `--model FOLDER`"
 PAIRS = (
-    "it compares two patches and gives no vector for one patch, so no protocol of nearest"
-    " neighbours can score it (L2-Net's paper, section 4.2)"
+    "it compares two patches and gives no vector for one patch, so no search of nearest neighbours"
+    " is possible (L2-Net's paper, section 4.2)"
 )
 
 
@@ -54,7 +56,8 @@ PRINTED = (
     Printed(
         "MatchNet",
         f"{L2NET}, {DOAP} and {ADASAMPLE}, Table 1",
-        why=f"its network compares by a learned metric: {PAIRS}",
+        why="a second network compares its feature vectors, in place of a distance, and of its"
+        f" files only a sha1 is known; {OWN}",
     ),
     Printed("DeepCompare 2ch-2stream, 2ch-deep", f"{L2NET} and {DOAP}, Table 1", why=PAIRS),
     Printed("SNet-GLoss, CS SNet-GLoss", f"{L2NET} and {DOAP}, Table 1", why=PAIRS),
@@ -163,8 +166,9 @@ def page(records: Sequence[results.Record], listed: Mapping[str, ListedModel]) -
     boards = {data: board(records, *where) for data, where in WHOLE.items()}
     yield "# The descriptors of the four papers\n"
     yield "Each descriptor in the tables and figures of L2-Net, mixed-context, DOAP and AdaSample:"
-    yield "measured here, or why not. Matching mAP in percent. Models without a family (`doap`)"
-    yield "were trained by this project on its own data, so their rows do not reproduce the papers'"
+    yield "measured here, or why not. Matching mAP in percent; an empty cell is not measured."
+    yield f"{', '.join(f'`{card.stem}`' for card in shipped_cards())}"
+    yield "were trained by this project on its own data: their rows do not reproduce the papers'"
     yield "numbers. `python -m studies.paper_descriptors --results results` makes this page.\n"
     columns = ["descriptor", "in", "model", *WHOLE]
     yield from markdown_table.lines(columns, _rows(boards, listed), align="lllr")
@@ -191,11 +195,13 @@ def _rows(
 
 
 def _missing(model: str, listed: Mapping[str, ListedModel]) -> str:
-    """A model without scores, and what to do to get them."""
+    """A model without scores, and how to get its weights if they are published."""
     base = listed[model.partition("|")[0]]
-    remedy = f": `{markdown(base.remedy)}`" if base.remedy else ""
-    state = "not measured" if base.here else "its weights are not here"
-    return f"`{markdown(model)}`, {state}{remedy}"
+    files = base.row.weights if base.row and base.row.weights else (base.name,)
+    known = published_weights.known()
+    fetched = " ".join(name for name in files if name in known)
+    remedy = f": `harness weights fetch {markdown(fetched)}`" if fetched else ""
+    return f"`{markdown(model)}`, not measured{remedy}"
 
 
 def main() -> None:
