@@ -78,6 +78,13 @@ def _held() -> str:
     return f"held up to {peak / 1e9:.1f} GB"
 
 
+def text_of(error: BaseException) -> str:
+    """The text of an error; of other libraries also its class, which often says more."""
+    if isinstance(error, HarnessError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"
+
+
 def one_line(error: object) -> str:
     r"""The message of a library's error on one line, as part of our own message.
 

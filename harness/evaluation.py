@@ -13,7 +13,7 @@ import numpy as np
 from harness import data_names, vector_folder
 from harness.cache import Cache
 from harness.distances import ANGLE, HAMMING
-from harness.errors import FAILURES, ComputeError, InputError, InputTypeError, OutOfMemory
+from harness.errors import FAILURES, ComputeError, InputError, InputTypeError, OutOfMemory, text_of
 from harness.records.record import Record, record, refused, unknown_in_training
 from harness.row_counters import columns_that_count
 from harness.types import (
@@ -251,9 +251,7 @@ def _described(model: Descriptor, name: str, patches: Patches, batch_size: int) 
         except MemoryError as error:
             raise OutOfMemory(f"{model.name} on {len(batch)} patches of {name}", error) from error
         except FAILURES as error:
-            raise ComputeError(
-                f"{model.name} fails on {name}: {type(error).__name__}: {error}"
-            ) from error
+            raise ComputeError(f"{model.name} fails on {name}: {text_of(error)}") from error
         vectors[i : i + batch_size] = _checked(model, name, len(batch), rows)
     return vectors
 

@@ -27,6 +27,7 @@ from harness.errors import (
     InputError,
     InputTypeError,
     UnknownNameError,
+    text_of,
 )
 from harness.onnx import file as onnx_file
 from harness.types import Descriptor
@@ -124,7 +125,7 @@ def _made(maker: Callable[..., Any], device: str, origin: str) -> Descriptor:
     except extras.ExtraMissingError:
         raise
     except FAILURES as error:
-        raise ComputeError(f"{origin} can't be made: {type(error).__name__}: {error}") from error
+        raise ComputeError(f"{origin} can't be made: {text_of(error)}") from error
     if not isinstance(made, Descriptor):
         raise InputTypeError(f"{origin} returned {made!r:.60}; a harness.Descriptor is wanted")
     if options.get("device") == "cuda" and "cuda" not in made.provider.lower():
@@ -167,9 +168,7 @@ def _executed(file: Path, source: bytes) -> ModuleType:
         del sys.modules[module.__name__]
         package = extras.missing(error)
         hint = extras.remedy(package) if package else _ALONE
-        raise ImportFailedError(
-            f"{file} can't be imported: {type(error).__name__}: {error} ({hint})"
-        ) from error
+        raise ImportFailedError(f"{file} can't be imported: {text_of(error)} ({hint})") from error
     return module
 
 
@@ -195,9 +194,7 @@ def _plain(describe: Callable[..., Any], origin: str) -> Descriptor:
     try:
         vectors = describe(patches)
     except FAILURES as error:
-        raise ComputeError(
-            f"{origin} fails on 2 patches of 65 x 65: {type(error).__name__}: {error}"
-        ) from error
+        raise ComputeError(f"{origin} fails on 2 patches of 65 x 65: {text_of(error)}") from error
     if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or len(vectors) != 2:
         came = getattr(vectors, "shape", "")
         raise InputTypeError(

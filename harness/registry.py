@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import extras
-from harness.errors import FAILURES, ImportFailedError, UnknownNameError
+from harness.errors import FAILURES, ImportFailedError, UnknownNameError, text_of
 
 KINDS = (
     "descriptors",
@@ -57,7 +57,7 @@ def load(kind: str, name: str) -> Any:
     except FAILURES as error:  # one broken package must not stop the others
         raise ImportFailedError(
             f"{_singular(kind)} {name!r} of {source(kind, name)} ({entry.value}) can't be"
-            f" imported: {type(error).__name__}: {error}"
+            f" imported: {text_of(error)}"
         ) from error
 
 

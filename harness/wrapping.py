@@ -15,7 +15,7 @@ import numpy as np
 
 from harness import expression, parameters, registry
 from harness.code import code_sha256
-from harness.errors import FAILURES, ComputeError, HarnessError, InputError, InputTypeError
+from harness.errors import FAILURES, ComputeError, HarnessError, InputError, InputTypeError, text_of
 from harness.expression import Call
 from harness.parameters import Parameters
 from harness.settings import Typed, checked
@@ -113,9 +113,7 @@ def _wrapped(base: Descriptor, call: Call, load: Load) -> Descriptor:
     except HarnessError:
         raise
     except FAILURES as error:
-        raise ComputeError(
-            f"{call} fails on {base.name}: {type(error).__name__}: {error}"
-        ) from error
+        raise ComputeError(f"{call} fails on {base.name}: {text_of(error)}") from error
     if not isinstance(made, Descriptor):
         raise InputTypeError(f"{call} returned {made!r:.60}; a harness.Descriptor is wanted")
     named = str(Call(call.name, tuple(each.text for each in arguments)))

@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 
 from harness import extras, registry
-from harness.errors import FAILURES
+from harness.errors import FAILURES, text_of
 from harness.files import atomic, home
 
 PACKAGES = ("numpy", "scipy", "pandas", "torch", "safetensors", "pycolmap", "onnx", "scikit-image")
@@ -36,7 +36,7 @@ def report() -> Iterator[str]:
             if package:
                 yield f"{name}: {package} is not installed; {extras.remedy(package)}"
             else:
-                yield f"! {name}: {type(error).__name__}: {error}"
+                yield f"! {name}: {text_of(error)}"
 
 
 def _packages() -> Iterator[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from harness import data_names
 from harness.contracts.law import Broken, Law, tried
 from harness.distances import ANGLE, HAMMING
-from harness.errors import FAILURES, InputError
+from harness.errors import FAILURES, InputError, text_of
 from harness.evaluation import SIDES, UNIT
 from harness.types import Descriptor, Patches, must_be_stored_exactly
 
@@ -137,7 +137,7 @@ def _sizes(descriptor: Descriptor) -> str:
         except Broken as broken:
             raise Broken(f"{side} x {side}: {broken}") from broken
         except FAILURES as error:
-            raise Broken(f"{side} x {side}: {type(error).__name__}: {error}") from error
+            raise Broken(f"{side} x {side}: {text_of(error)}") from error
     if len(refused) == len(SIDES):
         raise Broken(f"none of {SIDES}: {refused[SIDES[0]]}")
     return "; ".join(f"{side} refused: {message}" for side, message in refused.items())

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harness.errors import FAILURES
+from harness.errors import FAILURES, text_of
 
 
 @dataclass(frozen=True)
@@ -26,4 +26,4 @@ def tried(name: str, law: Callable[[], str | None]) -> Law:
     except Broken as broken:
         return Law(name, False, str(broken))
     except FAILURES as error:
-        return Law(name, False, f"{type(error).__name__}: {error}")
+        return Law(name, False, text_of(error))

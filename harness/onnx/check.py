@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from harness.distances import HAMMING, Distance
-from harness.errors import InputError
+from harness.errors import InputError, text_of
 from harness.onnx import contents as onnx_contents
 from harness.onnx import runtime as onnx_runtime
 from harness.types import Descriptor, Patches, Vectors
@@ -70,7 +70,7 @@ def _by_torch(network: nn.Module, patches: Patches, descriptor: Descriptor) -> V
     except Exception as error:
         raise InputError(
             f"{descriptor.name}: its network fails on uint8 patches {list(patches.shape)}:"
-            f" {type(error).__name__}: {error}"
+            f" {text_of(error)}"
         ) from error
 
 

@@ -65,7 +65,4 @@ def test_nonsense_in_a_plug_in_is_refused_by_eval(tmp_path):
         [sys.executable, *command], capture_output=True, text=True, cwd=tmp_path, check=False
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert (
-        "mine.py:f can't be made: InputTypeError: descriptor 'f': trained_on is 'libe"
-        in done.stderr
-    )
+    assert "mine.py:f can't be made: descriptor 'f': trained_on is 'libe" in done.stderr
