@@ -184,7 +184,7 @@ def test_auto_is_told_and_the_cpu_where_a_model_can_not_use_the_cuda_that_works(
 def test_weights_that_are_nowhere_are_not_looked_for_twice(install, monkeypatch, caplog):
     monkeypatch.setattr(plugins, "cuda_works", lambda: True)
     install("their-zoo", GOOD, needs="needs")
-    with pytest.raises(RuntimeError, match="can.t be made: get them") as error:
+    with pytest.raises(RuntimeError, match="can't be made: get them") as error:
         plugins.model("needs", device="auto")
     assert isinstance(error.value.__cause__, NotHere)
     assert not caplog.text
