@@ -24,7 +24,7 @@ from harness.files import atomic
 from harness.records import markdown_table
 
 BATCH = 512  # patches
-LONGEST = 1.0  # seconds that a batch may take; a slower model gets fewer patches, but LEAST
+LONGEST = 0.5  # seconds that a batch may take; a slower model gets fewer patches, but LEAST
 LEAST = 32
 COLUMNS = ("model", "dim", "distance", "bytes", "cores", "patches_per_second", "machine")
 
@@ -81,7 +81,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", help="models, with commas; all whose weights are here")
     parser.add_argument("--cores", default="1,2", help="numbers of cores, with commas")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     rows = {row.name: row for row in catalogue.models() if row.here and row.row}
