@@ -20,7 +20,7 @@ from harness.escape import markdown
 from harness.files import atomic
 from harness.records import markdown_table
 from harness.records import record as results
-from studies.zoo_tables import WHOLE, board
+from studies.zoo_tables import ROOTSIFT, WHOLE, board
 
 JUDGED = "hpatches-built-images"  # the accuracy that decides the front: of all models
 SPEED = "studies/speed.csv"
@@ -71,6 +71,7 @@ def page(known: Sequence[Model], machine: str) -> Iterator[str]:
     yield "cell is not measured. Speed is patches a second, 65x65 pixels, all models in one run on"
     yield f"one machine ({machine}); compare speeds with each other, not with those of another run."
     yield "`python -m studies.front --results results` makes this page and the picture.\n"
+    yield "The picture names the models of the front, and RootSIFT.\n"
     yield "![mAP against speed; colour shows bytes](front.svg)\n"
     columns = ["", "bytes", *(f"patches/s, cores: {count}" for count in cores), *WHOLE]
     rows = [
@@ -108,7 +109,7 @@ def draw(known: Sequence[Model], file: Path) -> None:
             linewidths=[1.8 if model.name in best else 0 for model in known],
             edgecolors="#D55E00",
         )
-        for model in known:
+        for model in (model for model in known if model.name in (*best, ROOTSIFT)):
             at = (model.speed[1], 100 * model.map[JUDGED])
             weight = "bold" if model.name in best else "normal"
             axes.annotate(
