@@ -41,7 +41,7 @@ def code_sha256(*modules: str) -> str:
             continue
         contents = file.read_bytes()
         if file.suffix == ".py":
-            contents, imported = _parsed(contents, name, _package(name))
+            contents, imported = _parsed(contents, _package(name))
             waiting += imported
         hashed[name] = contents
     for module in modules:
@@ -67,7 +67,7 @@ def source_sha256(source: bytes) -> str:
 
 
 @lru_cache(maxsize=1024)  # many models share modules
-def _parsed(source: bytes, module: str, package: str) -> tuple[bytes, tuple[str, ...]]:
+def _parsed(source: bytes, package: str) -> tuple[bytes, tuple[str, ...]]:
     """The syntax of a module's source text, and the names that it imports."""
     with PARSING:
         tree = ast.parse(source)

@@ -7,7 +7,7 @@ user can get them. The same records give the same bytes; nothing is measured her
 """
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -178,6 +178,7 @@ def page(records: Sequence[results.Record], listed: Mapping[str, ListedModel]) -
 def _rows(
     boards: Mapping[str, Mapping[str, results.Record]], listed: Mapping[str, ListedModel]
 ) -> Iterator[list[str]]:
+    published = published_weights.known()
     for printed in PRINTED:
         head = [markdown(printed.name), printed.where]
         if printed.why:
@@ -189,17 +190,19 @@ def _rows(
                 else ""
                 for known in boards.values()
             ]
-            told = f"`{markdown(model)}`" if any(scores) else _missing(model, listed)
+            told = (
+                f"`{markdown(model)}`"
+                if any(scores)
+                else _missing(listed[model.partition("|")[0]], model, published)
+            )
             yield [*head, told, *scores]
             head = ["", ""]
 
 
-def _missing(model: str, listed: Mapping[str, ListedModel]) -> str:
+def _missing(base: ListedModel, model: str, published: Container[str]) -> str:
     """A model without scores, and how to get its weights if they are published."""
-    base = listed[model.partition("|")[0]]
     files = base.row.weights if base.row and base.row.weights else (base.name,)
-    known = published_weights.known()
-    fetched = " ".join(name for name in files if name in known)
+    fetched = " ".join(name for name in files if name in published)
     remedy = f": `harness weights fetch {markdown(fetched)}`" if fetched else ""
     return f"`{markdown(model)}`, not measured{remedy}"
 

@@ -9,6 +9,7 @@ from jaxtyping import UInt8
 from harness import parallel
 from harness.types import Patches, Vectors
 
+LIBRARIES = ("numpy", "opencv-contrib-python-headless")  # whose versions can change vectors
 TOGETHER = 64  # patches that one thread describes at a time
 
 

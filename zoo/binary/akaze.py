@@ -18,7 +18,7 @@ from jaxtyping import UInt8
 
 from harness.distances import HAMMING
 from harness.types import Conventions, Descriptor, Patches
-from zoo.describing import at_centre, in_threads
+from zoo.describing import LIBRARIES, at_centre, in_threads
 
 SIDE = 41  # of the patches that M-LDB describes
 BORDER = 12  # more than the Gaussian and the derivatives reach
@@ -45,7 +45,7 @@ def akaze() -> Descriptor:
         _describe,
         HAMMING,
         dim=BITS,
-        libraries=("numpy", "opencv-contrib-python-headless"),
+        libraries=LIBRARIES,
         licence="Apache-2.0",
         conventions=Conventions(
             keypoint="at the centre pixel (20, 20) of 41x41, size 4.8, first level; upright",

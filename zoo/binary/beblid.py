@@ -22,7 +22,7 @@ import numpy as np
 
 from harness.distances import HAMMING
 from harness.types import Conventions, Descriptor, Patches, Vectors
-from zoo.describing import at_centre, in_threads
+from zoo.describing import LIBRARIES, at_centre, in_threads
 
 SIDE = 32  # of the patches that the boxes lie in
 BORDER = 13  # the least with which OpenCV compares whole numbers
@@ -44,7 +44,7 @@ def _made(name: str, bits: int, create: Callable[[], cv2.Feature2D], source: str
         HAMMING,
         dim=bits,
         trained_on=frozenset({"phototour/liberty"}),
-        libraries=("numpy", "opencv-contrib-python-headless"),
+        libraries=LIBRARIES,
         licence="Apache-2.0",
         conventions=Conventions(
             keypoint="at (16, 16) of 32x32, size 32, scale factor 1, angle 0: the whole patch",

@@ -25,7 +25,7 @@ import cv2
 
 from harness.distances import HAMMING, L2, Distance
 from harness.types import Conventions, Descriptor, Patches, Vectors
-from zoo.describing import at_centre, in_threads
+from zoo.describing import LIBRARIES, at_centre, in_threads
 
 SIDE = 32  # of the patches that the weak learners read
 SIZE = 32.0  # of the keypoint, in pixels
@@ -56,7 +56,7 @@ def _made(name: str, variant: int, dim: int, distance: Distance = HAMMING) -> De
         distance,
         dim=dim,
         trained_on=frozenset(f"phototour/{s}" for s in ("liberty", "notredame", "yosemite")),
-        libraries=("numpy", "opencv-contrib-python-headless"),
+        libraries=LIBRARIES,
         licence="BSD-3-Clause",
         conventions=CONVENTIONS,
     )

@@ -15,7 +15,7 @@ from jaxtyping import UInt8
 
 from harness.distances import HAMMING
 from harness.types import Conventions, Descriptor, Patches
-from zoo.describing import in_threads, resized
+from zoo.describing import LIBRARIES, in_threads, resized
 
 SIDE = 65  # of the patches that BRIEF describes
 SIZE = 12.0  # of the keypoint, in pixels; BRIEF does not read it
@@ -40,7 +40,7 @@ def brief() -> Descriptor:
         _describe,
         HAMMING,
         dim=256,
-        libraries=("numpy", "opencv-contrib-python-headless"),
+        libraries=LIBRARIES,
         licence="Apache-2.0",
         conventions=Conventions(
             keypoint="at the centre pixel (32, 32) of 65x65; without scale and angle",

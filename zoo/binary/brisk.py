@@ -19,7 +19,7 @@ from jaxtyping import UInt8
 
 from harness.distances import HAMMING
 from harness.types import Conventions, Descriptor, Patches
-from zoo.describing import at_centre, in_threads
+from zoo.describing import LIBRARIES, at_centre, in_threads
 
 SIDE = 39  # of the patches that BRISK describes
 BORDER = 1  # the least with which OpenCV keeps the keypoint
@@ -51,7 +51,7 @@ def brisk() -> Descriptor:
         _describe,
         HAMMING,
         dim=512,
-        libraries=("numpy", "opencv-contrib-python-headless"),
+        libraries=LIBRARIES,
         licence="BSD-3-Clause",
         conventions=Conventions(
             keypoint="at the centre pixel (19, 19) of 39x39, size 12; the pattern is not turned",

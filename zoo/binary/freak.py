@@ -17,7 +17,7 @@ from jaxtyping import UInt8
 
 from harness.distances import HAMMING
 from harness.types import Conventions, Descriptor, Patches
-from zoo.describing import at_centre, in_threads
+from zoo.describing import LIBRARIES, at_centre, in_threads
 
 SIDE = 45  # of the patches that FREAK describes
 BORDER = 2  # the least with which OpenCV keeps the keypoint
@@ -48,7 +48,7 @@ def freak() -> Descriptor:
         HAMMING,
         dim=512,
         trained_on=None,
-        libraries=("numpy", "opencv-contrib-python-headless"),
+        libraries=LIBRARIES,
         licence="BSD-2-Clause",
         conventions=Conventions(
             keypoint="at the centre pixel (22, 22) of 45x45, size 7; the pattern is not turned",

@@ -45,7 +45,7 @@ from jaxtyping import Float64, Int, UInt8
 
 from harness.distances import HAMMING
 from harness.types import Conventions, Descriptor, Patches
-from zoo.describing import in_threads, resized
+from zoo.describing import LIBRARIES, in_threads, resized
 
 SIDE = 32  # of the patch
 SIGMA = np.sqrt(1.6**2 - 0.5**2)  # of the Gaussian, in pixels
@@ -108,7 +108,7 @@ def _made(bits: int) -> Descriptor:
         trained_on=frozenset(f"phototour/{s}" for s in ("liberty", "notredame", "yosemite")),
         licence="Apache-2.0",
         weights=hashlib.sha256(file.read_bytes()).hexdigest(),
-        libraries=("numpy", "opencv-contrib-python-headless"),
+        libraries=LIBRARIES,
         conventions=Conventions(
             keypoint="the whole patch, upright",
             side=SIDE,

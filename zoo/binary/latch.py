@@ -17,7 +17,7 @@ from jaxtyping import UInt8
 
 from harness.distances import HAMMING
 from harness.types import Conventions, Descriptor, Patches
-from zoo.describing import at_centre, in_threads
+from zoo.describing import LIBRARIES, at_centre, in_threads
 
 SIDE = 55  # of the patches that LATCH describes
 BORDER = 1  # for the Gaussian
@@ -43,7 +43,7 @@ def latch() -> Descriptor:
         HAMMING,
         dim=256,
         trained_on=frozenset(f"phototour/{s}" for s in ("liberty", "notredame", "yosemite")),
-        libraries=("numpy", "opencv-contrib-python-headless"),
+        libraries=LIBRARIES,
         licence="Apache-2.0",
         conventions=Conventions(
             keypoint="at the centre pixel (27, 27) of 55x55; the arrangement is not turned",

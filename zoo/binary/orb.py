@@ -16,7 +16,7 @@ from jaxtyping import UInt8
 
 from harness.distances import HAMMING
 from harness.types import Conventions, Descriptor, Patches
-from zoo.describing import at_centre, in_threads
+from zoo.describing import LIBRARIES, at_centre, in_threads
 
 SIDE = 31  # of the patches that ORB describes
 BORDER = 16  # the least with which OpenCV keeps the keypoint
@@ -40,7 +40,7 @@ def orb() -> Descriptor:
         HAMMING,
         dim=256,
         trained_on=frozenset({"other/pascal-voc-2006"}),
-        libraries=("numpy", "opencv-contrib-python-headless"),
+        libraries=LIBRARIES,
         licence="Apache-2.0",
         conventions=Conventions(
             keypoint="at the centre pixel (15, 15) of 31x31, angle 0, first pyramid level",

@@ -15,7 +15,7 @@ from jaxtyping import Float32
 
 from harness.distances import L2
 from harness.types import Conventions, Descriptor, Patches
-from zoo.describing import in_threads, resized
+from zoo.describing import LIBRARIES, in_threads, resized
 
 RADIUS = 15
 SIDE = 2 * RADIUS + 5
@@ -41,7 +41,7 @@ def daisy() -> Descriptor:
         _describe,
         L2,
         dim=DIM,
-        libraries=("numpy", "opencv-contrib-python-headless"),
+        libraries=LIBRARIES,
         licence="Apache-2.0",
         conventions=Conventions(
             keypoint="at the centre pixel (17, 17) of 35x35; the outer circle is 15 pixels away",

@@ -14,7 +14,7 @@ from jaxtyping import Float32
 
 from harness.distances import L2
 from harness.types import Conventions, Descriptor, Patches
-from zoo.describing import in_threads, resized
+from zoo.describing import LIBRARIES, in_threads, resized
 
 SIDE = 64
 CELL = 8
@@ -39,7 +39,7 @@ def hog() -> Descriptor:
         _describe,
         L2,
         dim=DIM,
-        libraries=("numpy", "opencv-contrib-python-headless"),
+        libraries=LIBRARIES,
         licence="Apache-2.0",
         conventions=Conventions(
             keypoint="the whole patch",

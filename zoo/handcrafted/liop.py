@@ -24,7 +24,7 @@ from jaxtyping import Float, Float32, Int
 
 from harness.distances import L2
 from harness.types import Conventions, Descriptor, Patches
-from zoo.describing import in_threads, resized
+from zoo.describing import LIBRARIES, in_threads, resized
 
 SIDE = 41
 BINS = 6
@@ -115,7 +115,7 @@ def liop() -> Descriptor:
         _describe,
         L2,
         dim=BINS * ORDERS,
-        libraries=("numpy", "opencv-contrib-python-headless"),
+        libraries=LIBRARIES,
         licence="Apache-2.0",
         conventions=Conventions(
             keypoint="a circle of 14.6 pixels around the centre pixel of 41x41",

@@ -31,7 +31,7 @@ from harness.data import weights
 from harness.data.weights import Weights
 from harness.distances import L2
 from harness.types import Conventions, Descriptor, Patches
-from zoo.describing import in_threads, resized
+from zoo.describing import LIBRARIES, in_threads, resized
 from zoo.published import conventions
 
 SIDE = 64
@@ -131,7 +131,7 @@ def mkd() -> Descriptor:
         _describe,
         L2,
         dim=DIM,
-        libraries=("numpy", "opencv-contrib-python-headless"),
+        libraries=LIBRARIES,
         licence="MIT",
         conventions=Conventions(
             keypoint="the whole patch",
@@ -163,7 +163,7 @@ def _whitened(kind: str, scene: str) -> Descriptor:
         trained_on=row.trained_on,
         licence=row.licence,
         weights=row.sha256,
-        libraries=("numpy", "opencv-contrib-python-headless"),
+        libraries=LIBRARIES,
         conventions=conventions.MKD_LW if kind == "lw" else conventions.MKD_PCAWT,
     )
 

@@ -17,9 +17,8 @@ from jaxtyping import Float32
 
 from harness.distances import L2
 from harness.types import Conventions, Descriptor, Patches
-from zoo.describing import in_threads
+from zoo.describing import LIBRARIES, in_threads
 
-LIBRARIES = ("numpy", "opencv-contrib-python-headless")
 LICENCE = "Apache-2.0"  # OpenCV's, as ours
 SIZE = 5.303  # patch side over keypoint size, as in the HPatches baseline
 KEYPOINT = "at (n/2, n/2) of n x n pixels, size n/5.303, angle -1: HPatches' baseline"

@@ -15,7 +15,7 @@ from jaxtyping import Float32
 
 from harness.distances import L2
 from harness.types import Conventions, Descriptor, Patches
-from zoo.describing import in_threads, resized
+from zoo.describing import LIBRARIES, in_threads, resized
 
 SIDE = 64
 SIZE = 64.0  # of the keypoint; without scale, VGG does not read it
@@ -43,7 +43,7 @@ def _vgg(length: int) -> Descriptor:
         L2,
         dim=length,
         trained_on=TRAINED_ON,
-        libraries=("numpy", "opencv-contrib-python-headless"),
+        libraries=LIBRARIES,
         licence="Apache-2.0",
         conventions=CONVENTIONS,
     )
