@@ -238,7 +238,7 @@ def _table(board: Board, columns: list[str], ranks: Sequence[str] = ()) -> list[
         warned = WARNED if any(record.warnings for record in row) else ""
         name = f"{markdown(row[0].model.name)} {mark(row)}{warned}".strip()
         options = [markdown(row[0].protocol.options_text)] if _has_options(board) else []
-        cells = [_cell(row, column) for column in columns]
+        cells = [cell(row, column) for column in columns]
         rank = [ranks[i] or MISSING] if any(ranks) else []
         rows.append([name, *options, row[0].model.size, *rank, *cells])
     return [*markdown_table.lines([*facts, *heads], rows, "l" * len(facts) + "r")]
@@ -260,7 +260,13 @@ def is_unknown(record: Record) -> bool:
     return record.model.trained_on is None or bool(record.data.unknown_in_training)
 
 
-def _cell(row: tuple[Record, ...], name: str) -> str:
+def cell(row: tuple[Record, ...], name: str) -> str:
+    """A score as tables show it, with its interval: "55.12 [34.8, 75.5]"; a mark if it is missing.
+
+    Args:
+        row: records of one model on one data set.
+        name: the score; any of the records may have it.
+    """
     scores, intervals = _scores(row), _intervals(row)
     if name not in scores:
         return MISSING
