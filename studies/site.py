@@ -2,8 +2,8 @@
 
     python -m studies.site --out build/site
 
-Pages keep their folders, so that a link works in the repository and on the site. The site also has a
-page for each model, for the Python API, and for each source file and folder that a page links to.
+Pages keep their folders, so that a link works in the repository and on the site. The site also has
+a page for each model, for the Python API, and for each source file and folder that a page links to.
 MkDocs ends the build at a warning. Nothing is measured.
 """
 

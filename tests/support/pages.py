@@ -136,7 +136,7 @@ def _trimmed(printed: str) -> str:
 
 def _update(page: Path) -> None:
     text = page.read_text("utf-8")
-    done = [*run_page(page, lambda words: _run(["python", "-m", "harness", *words]))]
+    done = [*run_page(page, lambda words: _run(["python", "-P", "-m", "harness", *words]))]
     for command, shown, printed in done:
         if shown.strip() and as_shown(shown, printed):
             continue
