@@ -1,27 +1,22 @@
 """The functions of `import harness`: evaluate models, read records, rank them, export to ONNX."""
 
-import logging
-import platform
-import sys
-import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness import cache as caches
-from harness import extras, loading, progress
-from harness.errors import InputError, InputTypeError, SystemRefusedError
+from harness import extras, loading, running
+from harness.cluster import fan_out
+from harness.errors import InputError, InputTypeError
 from harness.evaluation import BATCH
-from harness.evaluation import evaluate as evaluated
 from harness.files import atomic
 from harness.records import leaderboard as boards
 from harness.records import record as results
-from harness.records.record import Record, TrainedOnAll
+from harness.records.record import Record
+from harness.running import Keeper
 from harness.settings import Options
-from harness.types import Dataset, Descriptor, Patches, Protocol, Vectors
+from harness.types import Dataset, Descriptor, Patches, Protocol
 from harness.vector_folder import Model
 
 if TYPE_CHECKING:
@@ -30,17 +25,6 @@ if TYPE_CHECKING:
     from harness.onnx.export import Exported
 
 Models = str | Path | Model | Sequence[str | Path | Model]
-
-log = logging.getLogger(__name__)
-
-
-class NotKeptError(SystemRefusedError):
-    """Records were measured, but some could not be written; all of them are in `records`."""
-
-    def __init__(self, message: str, records: Sequence[Record]) -> None:
-        """Hold the records, so that no score is lost."""
-        super().__init__(message)
-        self.records = tuple(records)
 
 
 def evaluate(
@@ -55,6 +39,8 @@ def evaluate(
     cache: bool = True,
     progress: bool = False,
     results: str | Path | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
     **options: Any,
 ) -> list[Record]:
     """Score models on a protocol; returns a record for each model and protocol.
@@ -71,6 +57,11 @@ def evaluate(
         progress: show a progress bar on stderr or, if stderr is not a terminal, a line from time to
             time.
         results: folder in which each record is kept as soon as it is measured.
+        workers: number of processes on this machine that share the work; None: this process alone.
+            The records are the same.
+        scheduler: address of a Dask scheduler whose workers share the work, for example
+            "tcp://10.0.0.1:8786". Models and the protocol must be names or paths that each worker
+            can open, and all must have one cache.
         options: further options of the protocol, for example ties="official".
 
     Raises:
@@ -83,22 +74,37 @@ def evaluate(
         atomic.must_be_writable(
             Path(results), f"records can't be kept in {results}", "choose another --results"
         )
-    loaded = loading.load_models(_listed(models), device=device)
+    loaded = loading.named_models(_listed(models), device=device)
     if not loaded:
         raise InputError("no model to evaluate: give one or several")
-    protocols = _protocols(protocol, loading.of_data(options, data, split), silent=not progress)
+    given = loading.of_data(options, data, split)
+    protocols = _protocols(protocol, given, silent=not progress)
     title = protocol if isinstance(protocol, str) else ", ".join(p.name for p in protocols)
-    keeper = _Keeper(None if results is None else Path(results))
-    for model, task in product(loaded, protocols):
+    keeper = Keeper(None if results is None else Path(results))
+    for (_, model), task in product(loaded, protocols):
         keeper.must_be_free(model, task)
-    kept = caches.kept("vectors") if cache else None
-    for model in loaded:
-        try:
-            _evaluate(model, protocols, title, keeper, batch_size or BATCH, kept, progress)
-        except TrainedOnAll as error:
-            if model is loaded[-1] and not keeper.records:
-                raise
-            log.warning("passed over: %s", error)
+    batch = batch_size or BATCH
+    if workers is None and scheduler is None:
+        running.here(
+            [model for _, model in loaded],
+            protocols,
+            keeper,
+            title=title,
+            batch_size=batch,
+            cache=caches.kept("vectors") if cache else None,
+            shown=progress,
+        )
+    else:
+        if not isinstance(protocol, str) or not cache:
+            raise InputError("workers need the name of a protocol, and the cache")
+        if not all(isinstance(one, str | Path) for one in _listed(models)):
+            raise InputError("workers need names or paths of models, which they load themselves")
+        names = [name for name, _ in loaded]
+        with (
+            fan_out.connected(workers, scheduler) as client,
+            fan_out.shared_work(protocol, given, device, batch) as work,
+        ):
+            running.on_cluster(client, work, names, protocols, keeper, shown=progress)
     keeper.must_have_kept_all()
     return keeper.records
 
@@ -199,100 +205,6 @@ def export_onnx(
     if isinstance(calibration, Dataset):
         calibration = some_patches(calibration, CALIBRATING)
     return export.export(loaded, Path(file), precision=precision, calibration=calibration)
-
-
-@dataclass
-class _Keeper:
-    """The records of one call of `evaluate`, and the folder where they are kept."""
-
-    folder: Path | None
-    records: list[Record] = field(default_factory=list)
-    lost: dict[Path, OSError] = field(default_factory=dict)
-
-    def must_be_free(self, model: Model, protocol: Protocol) -> None:
-        """Refuse, before any work, an evaluation whose record would overwrite another."""
-        if self.folder:
-            results.must_be_free(self.folder, model, protocol)
-
-    def keep(self, record: Record, facts: dict[str, object]) -> None:
-        """Add a record and write it with the facts of its run; failures are reported at the end."""
-        self.records.append(record)
-        if self.folder is None:
-            return
-        try:
-            results.save_run(results.save(self.folder, record), facts)
-        except OSError as error:
-            self.lost[results.place(self.folder, record)] = error
-
-    def must_have_kept_all(self) -> None:
-        """Raise an error that holds all records if some could not be written."""
-        if self.lost:
-            file, why = next(iter(self.lost.items()))
-            raise NotKeptError(
-                f"{len(self.lost)} of {len(self.records)} records can't be kept, the first of them"
-                f" {file} ({why.strerror or why}): make room or choose another --results, and"
-                " evaluate again; vectors that are in the cache are not described again",
-                self.records,
-            ) from why
-
-
-@dataclass
-class _Stopwatch:
-    """Measures the speed of a model. Its first call loads and compiles, so it does not count."""
-
-    model: Descriptor
-    calls: int = 0
-    patches: int = 0
-    seconds: float = 0.0
-
-    def describe(self, patches: Patches) -> Vectors:
-        """The model's vectors of patches; the call is timed."""
-        begun = time.perf_counter()
-        vectors = self.model.describe(patches)
-        if self.calls:
-            self.patches += len(patches)
-            self.seconds += time.perf_counter() - begun
-        self.calls += 1
-        return vectors
-
-    @property
-    def speed(self) -> dict[str, object]:
-        """Patches per second; empty if none were described, for example with a full cache."""
-        return {"patches_per_second": round(self.patches / self.seconds)} if self.patches else {}
-
-
-def _evaluate(
-    model: Model,
-    protocols: Sequence[Protocol],
-    title: str,
-    keeper: _Keeper,
-    batch_size: int,
-    cache: caches.Cache | None,
-    shown: bool,
-) -> None:
-    """Score one model on protocols, and keep each record."""
-    begun = time.perf_counter()
-    watch = _Stopwatch(model) if isinstance(model, Descriptor) else None
-    timed = replace(watch.model, describe=watch.describe) if watch else model
-    with progress.describing(
-        model.name, len(protocols[0].dataset), title, silent=not shown
-    ) as advance:
-        for record in evaluated(
-            timed,
-            protocols,
-            cache=cache,
-            batch_size=batch_size,
-            progress=advance,
-        ):
-            facts = {
-                "model": model.name,
-                "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-                "host": platform.node(),
-                "provider": model.provider,
-                "seconds_since_start": round(time.perf_counter() - begun, 2),
-                "command": " ".join(sys.argv[1:]),
-            }
-            keeper.keep(record, facts | (watch.speed if watch else {}))
 
 
 def _listed(models: Models) -> Sequence[str | Path | Model]:

@@ -145,7 +145,7 @@ def describe(
         model, dataset, cache=cache, batch_size=batch_size, probe=probe, leave_out=leave_out
     ):
         vectors[start : start + block.size] = rows
-        if not _is_of(block, leave_out):
+        if not is_of(block, leave_out):
             of_blocks[block.name] = vectors[start : start + block.size]
         start += block.size
         progress(block.size)
@@ -166,24 +166,42 @@ def described_blocks(
     """Yields each block of a data set with its checked vectors, from the cache if it has them."""
     of_model = _origin(model, probe) if cache and isinstance(model, Descriptor) else {}
     for block in dataset.blocks:
-        if _is_of(block, leave_out):
+        if is_of(block, leave_out):
             yield block, np.zeros((block.size, model.width), model.distance.dtype)
-            continue
-        if isinstance(model, VectorFolder):
-            yield block, _checked(model, block.name, block.size, model.read(block))
-            continue
-        origin = of_model | {"block": block.sha256}
-        known = cache.read_array(origin) if cache else None
-        if known is not None:
-            yield block, _checked(model, block.name, block.size, known)
-            continue
-        vectors = _described(model, block.name, _patches(block), batch_size)
-        if cache:
-            cache.write_array(origin, vectors)
-        yield block, vectors
+        else:
+            yield block, _of_block(model, block, cache, of_model, batch_size)
 
 
-def _is_of(block: Block, cells: Collection[str]) -> bool:
+def keep_block(
+    model: Model, block: Block, cache: Cache, *, batch_size: int = BATCH, probe: str | None = None
+) -> None:
+    """Describe a block into the cache, unless it is there; a folder of vectors is not cached.
+
+    Raises:
+        InputError, ComputeError: as `describe` does.
+    """
+    if isinstance(model, Descriptor):
+        _of_block(model, block, cache, _origin(model, probe), batch_size)
+
+
+def _of_block(
+    model: Model, block: Block, cache: Cache | None, of_model: Mapping[str, str], batch_size: int
+) -> Vectors:
+    """The checked vectors of a block, from the cache if it has them."""
+    if isinstance(model, VectorFolder):
+        return _checked(model, block.name, block.size, model.read(block))
+    origin = {**of_model, "block": block.sha256}
+    known = cache.read_array(origin) if cache else None
+    if known is not None:
+        return _checked(model, block.name, block.size, known)
+    vectors = _described(model, block.name, _patches(block), batch_size)
+    if cache:
+        cache.write_array(origin, vectors)
+    return vectors
+
+
+def is_of(block: Block, cells: Collection[str]) -> bool:
+    """Whether a block is part of one of the cells."""
     return block.name.partition("/")[0] in cells
 
 

@@ -66,8 +66,15 @@ def load_models(given: Sequence[str | Path | Model], *, device: str = "auto") ->
         InputError: if two models have one name: a record is found by the name of its model.
         HarnessError: as `load_model` does.
     """
+    return [model for _, model in named_models(given, device=device)]
+
+
+def named_models(
+    given: Sequence[str | Path | Model], *, device: str = "auto"
+) -> list[tuple[str, Model]]:
+    """As `load_models`, each model with the name or path that it was loaded by."""
     sources: dict[str, str] = {}
-    models: list[Model] = []
+    models: list[tuple[str, Model]] = []
     for one in given:
         for spec, model in _members(one, device):
             if model.name in sources:
@@ -76,7 +83,7 @@ def load_models(given: Sequence[str | Path | Model], *, device: str = "auto") ->
                     " leave one out, or give it another name"
                 )
             sources[model.name] = spec
-            models.append(model)
+            models.append((spec, model))
     return models
 
 
@@ -127,15 +134,15 @@ def of_data(options: Mapping[str, Any], data: str | Path | None, split: str | No
     return {**options, **{name: value for name, value in named.items() if value is not None}}
 
 
-def with_data(options: Options) -> Options:
+def with_data(options: Options, *, silent: bool = False) -> Options:
     """Options with the folder HARNESS_DATA, if it is set and they name no data.
 
-    Without both, the log says that a sample is used.
+    Without both, the log says that a sample is used, unless it is to be silent.
     """
     found = dict(options)
     if "data" not in found and os.environ.get("HARNESS_DATA"):
         found["data"] = Path(os.environ["HARNESS_DATA"])
-    if "data" not in found:
+    if "data" not in found and not silent:
         log.warning(
             "NO DATA SET GIVEN: this runs on a small sample made from photographs. Its numbers"
             " compare with no other's; give --data DIR or set HARNESS_DATA"

@@ -15,8 +15,10 @@ from harness.commands.options import (
     ModelNames,
     ProtocolName,
     ResultsFolder,
+    Scheduler,
     Settings,
     Split,
+    Workers,
     names,
 )
 from harness.escape import say
@@ -37,12 +39,14 @@ def evaluate(
     batch_size: BatchSize = None,
     allow_partial: AllowPartial = False,
     setting: Settings = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
     as_json: AsJson = False,
 ) -> None:
     """Score models on a protocol and keep one record for each."""
     import harness
-    from harness.api import NotKeptError
     from harness.records import published
+    from harness.running import NotKeptError
     from harness.settings import options
 
     given = options(
@@ -55,6 +59,8 @@ def evaluate(
         allow_partial=allow_partial or None,
         cache=True,
         progress=True,
+        workers=workers,
+        scheduler=scheduler,
     )
     numbers = published.read(results / published.FOLDER)
 

@@ -48,6 +48,14 @@ AllowPartial = Annotated[
 Settings = Annotated[
     list[str] | None, typer.Option("--set", help="An option of the protocol, as KEY=VALUE.")
 ]
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", min=1, help="Share the work among processes on this machine."),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", help="Share the work among workers of this Dask scheduler."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 
 

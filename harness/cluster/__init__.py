@@ -1,0 +1,1 @@
+"""Evaluation on many processes and machines, by Dask."""

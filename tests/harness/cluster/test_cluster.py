@@ -1,0 +1,185 @@
+"""Evaluation by workers: the same records as from one process, also if workers are killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+from hpatches_files import LENGTHS, SPLITS, write_set
+
+import harness
+from harness import loading
+from harness.cluster import fan_out, units
+from harness.errors import HarnessError, InputError
+from harness.records import record as results
+
+SLOW = """
+import os, time
+from pathlib import Path
+import numpy as np
+from harness import Descriptor
+from harness.distances import L2
+
+def describe(patches):
+    if patches.shape[1] not in (32, 64, 65):  # not the made-up patches
+        with open(os.environ["TOLD"], "a") as told:
+            told.write(f"{os.getpid()}\\n")
+        time.sleep(0.2)
+    return np.stack([patches.mean((1, 2)), patches.std((1, 2))], axis=1).astype(np.float32)
+
+def slow():
+    return Descriptor("slow", describe, L2, dim=2, licence="MIT")
+"""
+
+
+@pytest.fixture
+def small(tmp_path):
+    return write_set(tmp_path / "small", LENGTHS, splits=SPLITS)
+
+
+@pytest.fixture
+def slow(tmp_path, monkeypatch):
+    (tmp_path / "slow.py").write_text(f"HERE = {str(tmp_path)!r}\n{SLOW}")  # own cached vectors
+    monkeypatch.setenv("TOLD", str(tmp_path / "told"))
+    return f"{tmp_path / 'slow.py'}:slow"
+
+
+def files(folder):
+    return {
+        file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*.json")
+    }
+
+
+@contextmanager
+def scheduler(tmp_path, workers, **environment):
+    """The address of a scheduler with worker processes of their own, and these processes."""
+    at = tmp_path / "scheduler.json"
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1",
+             "--port", "0", "--no-dashboard", "--scheduler-file", str(at)],
+            stderr=subprocess.DEVNULL,
+        )
+    ]  # fmt: skip
+    started += [
+        subprocess.Popen(
+            [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(at),
+             "--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(tmp_path)],
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **environment},
+        )
+        for _ in range(workers)
+    ]  # fmt: skip
+    try:
+        while not at.is_file():
+            time.sleep(0.1)
+        yield json.loads(at.read_text())["address"], started[1:]
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def test_workers_of_this_machine_write_the_bytes_of_one_process(small, tmp_path):
+    models = ["rootsift", "brief", "constant|unit"]
+    harness.evaluate(models, "hpatches", data=small, results=tmp_path / "one", cache=False)
+    harness.evaluate(models, "hpatches", data=small, results=tmp_path / "many", workers=2)
+    assert files(tmp_path / "one") == files(tmp_path / "many")
+    assert len(files(tmp_path / "many")) == 9
+
+
+def test_a_killed_worker_of_another_address_loses_nothing(small, tmp_path, slow, monkeypatch):
+    with scheduler(tmp_path, workers=2) as (address, workers):
+        victim = workers[0]
+
+        def killing(client, *given):
+            for number, outcome in enumerate(outcomes(client, *given)):
+                if number == 0:
+                    victim.send_signal(signal.SIGKILL)
+                yield outcome
+
+        outcomes = fan_out.outcomes
+        monkeypatch.setattr(fan_out, "outcomes", killing)
+        harness.evaluate(
+            ["rootsift", slow], "hpatches", data=small, results=tmp_path / "many",
+            scheduler=address,
+        )  # fmt: skip
+    assert victim.wait() == -signal.SIGKILL
+    harness.evaluate(
+        ["rootsift", slow], "hpatches", data=small, results=tmp_path / "one", cache=False
+    )
+    assert files(tmp_path / "one") == files(tmp_path / "many")
+
+
+def test_a_worker_with_another_cache_is_refused(small, tmp_path):
+    other = str(tmp_path / "another cache")
+    with (
+        scheduler(tmp_path, 1, HARNESS_CACHE=other) as (address, _),
+        pytest.raises(InputError, match=r"another cache .*HARNESS_CACHE"),
+    ):
+        harness.evaluate("rootsift", "hpatches/matching", data=small, scheduler=address)
+
+
+@contextmanager
+def asked(small, protocol="hpatches/matching"):
+    given = loading.of_data({}, small, None)
+    with fan_out.shared_work(protocol, given, "cpu", 512) as work:
+        yield work, loading.load_protocols(protocol, given)
+
+
+def test_a_unit_runs_twice_and_its_block_is_described_once(small, tmp_path, slow):
+    with asked(small) as (work, (protocol,)):
+        blocks = range(len(protocol.dataset.blocks))
+        for _ in range(2):
+            sizes = [units.describe(work, slow, 0, block) for block in blocks]
+        assert sizes == [block.size for block in protocol.dataset.blocks]
+        described = (tmp_path / "told").read_text().splitlines()
+        assert len(described) == len({block.sha256 for block in protocol.dataset.blocks})
+        text, _ = units.score(work, slow, 0, sizes)
+        assert (tmp_path / "told").read_text().splitlines() == described
+    (expected,) = harness.evaluate(slow, "hpatches/matching", data=small, cache=False)
+    assert text == results.to_json(expected)
+
+
+def test_a_worker_with_other_data_is_refused(small, tmp_path):
+    other = write_set(
+        tmp_path / "other", {name: length + 1 for name, length in LENGTHS.items()}, splits=SPLITS
+    )
+
+    class Client:
+        def submit(self, function, *given, **_):
+            return Done(function, given)
+
+        def cancel(self, _):
+            pass
+
+    class Done:
+        def __init__(self, function, given):
+            self.function, self.given = function, given
+
+        def result(self):
+            *given, last = self.given
+            last = [one.result() for one in last] if isinstance(last, list) else last
+            return self.function(*given, last)
+
+    with asked(small) as (work, _):
+        protocols = loading.load_protocols("hpatches/matching", {"data": other})
+        with pytest.raises(InputError, match="give data that all machines share"):
+            list(fan_out.outcomes(Client(), work, ["rootsift"], protocols))
+
+
+def test_what_workers_cannot_do_is_said_before_the_work(small):
+    model = harness.load_model("rootsift")
+    for given, message in [
+        ({"workers": 1, "scheduler": "tcp://127.0.0.1:1"}, "not both"),
+        ({"scheduler": "tcp://127.0.0.1:1"}, "no Dask scheduler answers at tcp://127.0.0.1:1"),
+        ({"workers": 1, "cache": False}, "the cache"),
+    ]:
+        with pytest.raises(HarnessError, match=message):
+            harness.evaluate("rootsift", "hpatches/matching", data=small, **given)
+    with pytest.raises(HarnessError, match="names or paths"):
+        harness.evaluate(model, "hpatches/matching", data=small, workers=1)
