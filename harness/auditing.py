@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from harness import data_names, evaluation, loading, progress, registry, settings
+from harness import data_names, evaluation, expression, loading, progress, registry, settings
 from harness.data import datasets
 from harness.errors import InputError, UnknownNameError
 from harness.records import record as results
@@ -32,6 +32,7 @@ OTHER_MACHINES = 1e-5
 SCENES = 3  # run again, unless the user asks for another number
 SAMPLE = "-sample"  # end of the names of the sets that protocols make themselves
 TOTALS = "totals"
+PLAIN = r"[\w.+-]+(\|[\w-]+)*"  # names of models without a path, as "sift|root"
 
 T = TypeVar("T")
 Pair = tuple[dict[str, T], ...]
@@ -255,16 +256,21 @@ def _data(kept: Record, data: str | Path | None) -> Path | None:
 
 
 def _model(kept: Record, given: str | Path | Model | None, device: str) -> Model:
-    """The model of a record, if the given or installed one is the same."""
-    try:
-        model = loading.load_model(kept.model.name if given is None else given, device=device)
-    except UnknownNameError as error:
-        if given is not None:
-            raise
-        raise UnknownNameError(
-            f"the record is of a model {kept.model.name!r} that is not installed here: give it by"
-            " --model"
-        ) from error
+    """The model of a record, if the given or installed one is the same.
+
+    A stranger's record loads no file: unless the user gives a model, it must be an installed name,
+    and wrappers without arguments.
+    """
+    if given is None:
+        name = kept.model.name
+        base, *_ = name.split(expression.BAR)
+        if base not in registry.names("descriptors") or not re.fullmatch(PLAIN, name):
+            raise UnknownNameError(
+                f"the record is of a model {name!r}, which is no installed name: give the model by"
+                " --model"
+            )
+        given = name
+    model = loading.load_model(given, device=device)
     wanted = kept.model.identity
     here: dict[str, object] = {
         "weights": model.weights,
@@ -276,8 +282,9 @@ def _model(kept: Record, given: str | Path | Model | None, device: str) -> Model
         here["name"] = model.name
     for fact, value in here.items():
         if value != wanted[fact]:
+            told = "sha256 of weights" if fact == "weights" else fact
             raise InputError(
-                f"the record is of another model: its {fact} is {_short(wanted[fact])}, but that of"
+                f"the record is of another model: its {told} is {_short(wanted[fact])}, but that of"
                 f" {model.name} is {_short(value)}. Give the record's model by --model"
             )
     return model

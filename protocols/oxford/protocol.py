@@ -81,19 +81,14 @@ def oxford(
         allow_partial=allow_partial,
     )
 
-    def score(described: Descriptions, names: Sequence[str]) -> Scores:
+    def alone(described: Descriptions, names: Sequence[str]) -> Scores:
         return Scores({}, _scenes(opened, described, matching, names))
 
-    def whole(described: Descriptions) -> Scores:
-        scored = score(described, names)
-        return replace(_sum_up(opened, scored), scenes=scored.scenes)
-
-    names = tuple(plane.name for plane in opened.planes)
     return Protocol(
         "oxford",
         VERSION if opened.published else OF_OTHERS,
         opened.dataset,
-        whole,
+        lambda described: _score(opened, described, matching),
         headline=HEADLINES["oxford"],
         quantities=QUANTITIES,
         options=unusual(
@@ -103,7 +98,12 @@ def oxford(
             matching=matching,
             overlap=overlap,
         ),
-        parts=Parts(names, partial(_rows, opened), score, partial(_sum_up, opened)),
+        parts=Parts(
+            tuple(plane.name for plane in opened.planes),
+            partial(_rows, opened),
+            alone,
+            partial(_sum_up, opened),
+        ),
     )
 
 
@@ -111,6 +111,12 @@ def _rows(opened: Oxford, sequence: str) -> Rows:
     """Rows of all regions of a sequence."""
     (plane,) = (plane for plane in opened.planes if plane.name == sequence)
     return np.concatenate([np.arange(len(opened.dataset))[rows] for rows in plane.rows])
+
+
+def _score(opened: Oxford, described: Descriptions, strategy: str) -> Scores:
+    names = [plane.name for plane in opened.planes]
+    scenes = _scenes(opened, described, strategy, names)
+    return replace(_sum_up(opened, Scores({}, scenes)), scenes=scenes)
 
 
 def _scenes(

@@ -225,13 +225,17 @@ def test_weights_that_are_not_the_records_are_refused_and_named(hpatches):
     )
     record = record_of("hpatches/matching", hpatches, model=one)
     assert harness.audit(record, data=hpatches, model=one).verdict is Verdict.EQUAL
-    with pytest.raises(ValueError, match=r"its weights is aaaaaaaaaaaa, but that of mine is bbbb"):
+    with pytest.raises(
+        ValueError, match=r"its sha256 of weights is aaaaaaaaaaaa, but that of mine is bb"
+    ):
         harness.audit(record, data=hpatches, model=other)
-    with pytest.raises(LookupError, match=r"a model 'mine' that is not installed here.* --model"):
+    with pytest.raises(
+        LookupError, match=r"a model 'mine', which is no installed name: .* --model"
+    ):
         harness.audit(record, data=hpatches)
     stranger = replace(one, name="theirs")  # the same weights under another name
     assert harness.audit(record, data=hpatches, model=stranger).verdict is Verdict.EQUAL
-    with pytest.raises(ValueError, match="its weights is none, but"):
+    with pytest.raises(ValueError, match="its sha256 of weights is none, but"):
         harness.audit(record_of("hpatches/matching", hpatches), data=hpatches, model=one)
 
 
@@ -248,6 +252,21 @@ def test_weights_of_a_record_that_were_swapped_are_found(hpatches):
     assert found.verdict is Verdict.WRONG
     assert found.scenes[0].wrong and found.totals.verdict is Verdict.EQUAL
     assert found.machine == ("the model's vectors of made-up patches differ in some bit",)
+
+
+@pytest.mark.parametrize("name", ["{file}:run", "pixels|concat({file}:run)", "{file}"])
+def test_the_name_in_a_record_loads_no_file(name, hpatches, tmp_path):
+    file = tmp_path / "theirs.py"
+    file.write_text("raise SystemExit('this ran')")
+    record = record_of("hpatches/matching", hpatches)
+    with pytest.raises(LookupError, match="which is no installed name"):
+        harness.audit(changed(record, model={"name": name.format(file=file)}), data=hpatches)
+
+
+def test_a_record_of_a_wrapped_model_holds(hpatches):
+    record = record_of("hpatches/matching", hpatches, model="pixels|signs")
+    assert record.model.name == "pixels|signs"
+    assert harness.audit(record, scenes=1, data=hpatches).verdict is Verdict.EQUAL
 
 
 def test_a_model_without_weights_is_told_by_its_name(hpatches):
