@@ -68,8 +68,8 @@ def audit(
     kept = record if isinstance(record, Record) else results.read(Path(record))
     if scenes < 1:
         raise InputError(f"scenes is {scenes}: run 1 or more again")
+    loaded = open_model(kept, model, device)  # first, since data may take long to open
     protocol = open_protocol(kept, data, split, options, silent=not progress)
-    loaded = open_model(kept, model, device)
     names = data_names.known()
     probe = evaluation.fingerprint(loaded)
     refused = results.refused(loaded, protocol, names)

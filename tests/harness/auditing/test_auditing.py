@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hpatches_files import LENGTHS, write_set
 from phototour_files import made_scene
-from toy import measured
+from toy import measured, toy_descriptor
 
 import harness
 from harness.auditing.running import choose
@@ -315,7 +315,7 @@ def test_a_record_of_an_older_version_is_told_so(hpatches):
 def test_a_protocol_that_is_not_installed_is_told_with_the_nearest_name():
     (record,) = measured()
     with pytest.raises(LookupError, match="no protocol named 'toy/verification'"):
-        harness.audit(record)
+        harness.audit(record, model=toy_descriptor())
 
 
 def test_facts_that_tables_show_are_compared(hpatches):
