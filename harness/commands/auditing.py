@@ -9,7 +9,6 @@ import typer
 from harness.commands.options import (
     AsJson,
     BatchSize,
-    DataFolder,
     Device,
     Settings,
     Split,
@@ -33,7 +32,13 @@ def audit(
     model: Annotated[
         str | None, typer.Option(help="The record's model, as for eval; default: by its name.")
     ] = None,
-    data: DataFolder = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the record's data; default: HARNESS_DATA, or the sample or fetched set"
+            " of that name."
+        ),
+    ] = None,
     split: Split = None,
     device: Device = "auto",
     batch_size: BatchSize = None,

@@ -283,8 +283,9 @@ def test_other_data_are_refused_and_named(hpatches, tmp_path):
         ValueError, match=r"of other data: of hpatches-small, split a, sha256 \w{12};"
     ):
         harness.audit(record, data=other)
-    with pytest.raises(ValueError, match=r"of other data.* the sample is hpatches-sample"):
-        harness.audit(changed(record, data={"name": "hpatches-sample", "split": "sample"}))
+    sampled = changed(record_of("romepatches"), data={"sha256": "0" * 64})
+    with pytest.raises(ValueError, match=r"of other data.*; the sample is romepatches-sample"):
+        harness.audit(sampled)
     with pytest.raises(ValueError, match=r"of hpatches-small, split a: give the folder"):
         harness.audit(record)
 
