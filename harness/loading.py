@@ -22,8 +22,9 @@ def load_model(name_or_path: str | Path | Model, *, device: str = "auto") -> Mod
 
     Args:
         name_or_path: an installed name, as `harness models` lists them; "FILE.py:NAME"; an ONNX
-            file; or a folder of vectors, a CSV file for each block of patches. Wrappers may follow
-            a model: "sift|root". A model is returned as it is.
+            file; the folder of a training, or of one of its epochs; or a folder of vectors, a CSV
+            file for each block of patches. Wrappers may follow a model: "sift|root". A model is
+            returned as it is.
         device: "cpu", "cuda", or "auto": CUDA where it works.
 
     Raises:
@@ -125,7 +126,7 @@ def load_protocols(name: str, options: Options, *, silent: bool = True) -> list[
     """
     names = protocol_names(name)
     given = with_data(options)
-    return [_opened(one, given, silent=silent) for one in names]
+    return [open_protocol(one, given, silent=silent) for one in names]
 
 
 def of_data(options: Mapping[str, Any], data: str | Path | None, split: str | None) -> Options:
@@ -182,7 +183,12 @@ def protocol_names(name: str) -> list[str]:
     return below
 
 
-def _opened(name: str, given: Options, *, silent: bool) -> Protocol:
+def open_protocol(name: str, given: Options, *, silent: bool = True) -> Protocol:
+    """The protocol of one name, with exactly these options; without data, on its sample.
+
+    Raises:
+        HarnessError: as `load_protocol` does.
+    """
     maker = registry.load("protocols", name)
     what = f"protocol {name}"
     with errors.naming(what), progress.shown(f"opening {what}", silent=silent):

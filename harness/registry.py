@@ -23,6 +23,7 @@ KINDS = (
     "training",
     "trainers",
     "catalogues",
+    "model_folders",
     "methods",
     "networks",
     "wrappers",

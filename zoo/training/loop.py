@@ -31,6 +31,7 @@ from zoo.training.groups import Groups
 from zoo.training.method import Batch, Method, Sampler, Selection
 from zoo.training.recipe import Pairs, Recipe, make
 from zoo.training.together import add_gradients, any_of, number, together
+from zoo.training.wrong_labels import with_wrong_labels
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +91,8 @@ def prepare(
     split = replace(split, train=with_pairs(dataset.point, split.train))
     if not len(split.a) and number() == 0:
         log.info("held_out is 0: training uses all points, so no held-out error is shown")
-    groups = Groups.of(dataset.point, dataset.image, split.train)
+    point = with_wrong_labels(dataset.point, split.train, recipe.wrong_labels, recipe.seed)
+    groups = Groups.of(point, dataset.image, split.train)
     sampler = method.sampler(groups, recipe.seed)
     recipe = recipe.model_copy(update={"steps_per_epoch": steps_per_epoch(recipe, method, groups)})
     method.study(patches, groups)
@@ -149,10 +151,10 @@ def with_pairs(
 
 
 def must_fit(recipe: Recipe, network: Network, method: Method) -> None:
-    """Refuse a method and a network if only one of the two is for binary codes.
+    """Refuse a method and a network that do not fit, as if only one is for binary codes.
 
     Raises:
-        InputError: if they do not fit; names both.
+        InputError: if they do not fit; names both, or what the network lacks.
     """
     gives, takes = network.codes, method.codes
     if gives != takes:
@@ -162,6 +164,7 @@ def must_fit(recipe: Recipe, network: Network, method: Method) -> None:
             f" {recipe.network.name!r} as set gives {kinds[gives]}: give another of the two"
             f" (of DOAP's, --set network.binary={str(takes).lower()})"
         )
+    method.must_fit(network)
 
 
 def train(
