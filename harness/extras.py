@@ -13,6 +13,7 @@ EXTRAS = {  # by the name that Python imports; `pyproject.toml` lists what each 
     "onnxruntime": "onnx",
     "onnxscript": "onnx",
     "pycolmap": "sfm",
+    "matplotlib": "figures",
     "tensorboard": "tensorboard",
 }
 
