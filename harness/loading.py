@@ -22,8 +22,9 @@ def load_model(name_or_path: str | Path | Model, *, device: str = "auto") -> Mod
 
     Args:
         name_or_path: an installed name, as `harness models` lists them; "FILE.py:NAME"; an ONNX
-            file; or a folder of vectors, a CSV file for each block of patches. Wrappers may follow
-            a model: "sift|root". A model is returned as it is.
+            file; the folder of a training, or of one of its epochs; or a folder of vectors, a CSV
+            file for each block of patches. Wrappers may follow a model: "sift|root". A model is
+            returned as it is.
         device: "cpu", "cuda", or "auto": CUDA where it works.
 
     Raises:

@@ -36,13 +36,17 @@ from harness.vector_folder import VectorFolder
 log = logging.getLogger(__name__)
 
 DEVICES = ("auto", "cpu", "cuda")
-FORMS = "an installed name, file.py:name, a .onnx file or a folder of CSV files"
+FORMS = (
+    "an installed name, file.py:name, a .onnx file, the folder of a training, or a folder of CSV"
+    " files"
+)
 _ALONE = "it is read alone: what it imports must be installed"
 
 
 def model(spec: str, *, device: str = "cpu") -> Descriptor | VectorFolder:
-    """The model that `spec` names: an installed name, file.py:name, a .onnx file or a CSV folder.
+    """The model that `spec` names: an installed name, file.py:name, a .onnx file or a folder.
 
+    A folder is that of a training (or of one of its epochs), or it holds vectors as CSV files.
     Wrappers may follow, as in "MODEL|NAME(ARG)|NAME"; see `harness.wrapping`. An installed name
     takes precedence over a folder of the same name; "./sift" names the folder.
     Device "auto" is CUDA if the model supports it and it works here; "cuda" is CUDA or an error.
@@ -90,7 +94,7 @@ def _named(spec: str, device: str) -> Descriptor | VectorFolder:
     if path.suffix == ".py":
         raise UnknownNameError(f"{spec} names a file, but no object in it: {spec}:<name> is wanted")
     if spec and path.is_dir():
-        return vector_folder.open_folder(path)
+        return _in_folder(path, device)
     nearest = registry.unknown("descriptors", spec, registry.names("descriptors"))
     raise UnknownNameError(f"{nearest}; a model is {FORMS}")
 
@@ -131,6 +135,17 @@ def _made(maker: Callable[..., Any], device: str, origin: str) -> Descriptor:
     if options.get("device") == "cuda" and "cuda" not in made.provider.lower():
         raise ComputeError(f"{origin} was told to compute on cuda, but says {made.provider!r}")
     return made
+
+
+def _in_folder(folder: Path, device: str) -> Descriptor | VectorFolder:
+    """The model of a folder, in the first form that knows it; else a folder of vectors."""
+    for form in registry.names("model_folders"):
+        opener = registry.load("model_folders", form)
+        with extras.needed(str(folder)):
+            made: Descriptor | None = opener(folder, device)
+        if made is not None:
+            return made
+    return vector_folder.open_folder(folder)
 
 
 def _in_file(file: Path, name: str, device: str) -> Descriptor:

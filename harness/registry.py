@@ -26,6 +26,7 @@ KINDS = (
     "measures",
     "samples",
     "catalogues",
+    "model_folders",
     "methods",
     "networks",
     "wrappers",

@@ -5,6 +5,7 @@ itself, and gives vectors [n, dim].
 """
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -13,6 +14,7 @@ from torch import nn
 from torch.nn import functional
 
 from harness.distances import HAMMING, L2, Distance
+from zoo.training.recipe import Later
 from zoo.training.together import summed, together
 
 FLAT = 0.1  # grey values: less is rounding, not content, and is not stretched to deviation 1
@@ -101,16 +103,21 @@ class Deployed(nn.Module):
 
 
 class BatchNorm(nn.BatchNorm2d):
-    """Batch normalisation without scale and shift, over the patches of all processes together."""
+    """Batch normalisation over the patches of all processes, by default without scale and shift."""
 
     running_mean: torch.Tensor
     running_var: torch.Tensor
     num_batches_tracked: torch.Tensor
     momentum: float
 
-    def __init__(self, channels: int) -> None:
-        """Start with mean 0 and variance 1."""
-        super().__init__(channels, affine=False)
+    def __init__(self, channels: int, *, learned: bool = False) -> None:
+        """Start with mean 0 and variance 1.
+
+        Args:
+            channels: number of channels.
+            learned: whether it has a scale and a shift of each channel, which start at 1 and 0.
+        """
+        super().__init__(channels, affine=learned)
 
     def forward(self, x: Float[torch.Tensor, "n c h w"]) -> Float[torch.Tensor, "n c h w"]:
         """Normalise each channel by the batch in training, by the running averages otherwise."""
@@ -127,7 +134,10 @@ class BatchNorm(nn.BatchNorm2d):
             self.running_mean.lerp_(mean, self.momentum)
             self.running_var.lerp_(variance * (count / (count - 1)), self.momentum)
             self.num_batches_tracked += 1
-        return (centred / (variance[:, None, None] + self.eps).sqrt()).to(x.dtype)
+        normal = centred / (variance[:, None, None] + self.eps).sqrt()
+        if self.affine:
+            normal = normal * self.weight[:, None, None] + self.bias[:, None, None]
+        return normal.to(x.dtype)
 
 
 class Whole(nn.Conv2d):
@@ -150,7 +160,9 @@ class L2Net(Network):
     side = 32
     dim = 128
 
-    def __init__(self, *, dropout: float = 0.0) -> None:
+    def __init__(
+        self, *, dropout: float = 0.0, learned_bn: Annotated[bool, Later(False)] = False
+    ) -> None:
         """Start with orthogonal weights of gain 0.6, as the released code of HardNet does.
 
         The papers of L2-Net, mixed context, SOSNet and AdaSample do not say how they start.
@@ -158,6 +170,8 @@ class L2Net(Network):
         Args:
             dropout: share of the last layer's inputs that are set to zero in training;
                 0.3 in HardNet's released code with learning rate 10, 0.1 in DOAP.
+            learned_bn: whether batch normalisation learns scale and shift, except after the first
+                and after the last layer, as in curve C of figure 3 of L2-Net's paper.
         """
         super().__init__()
         layers: list[nn.Module] = []
@@ -165,7 +179,8 @@ class L2Net(Network):
         for width, stride in ((32, 1), (32, 1), (64, 2), (64, 1), (128, 2), (128, 1)):
             convolution = nn.Conv2d(channels, width, 3, stride=stride, padding=1, bias=False)
             # In place is a fifth faster, but a loss may need the input of the first ReLU.
-            layers += [convolution, BatchNorm(width), nn.ReLU(inplace=bool(layers))]
+            normal = BatchNorm(width, learned=learned_bn and bool(layers))
+            layers += [convolution, normal, nn.ReLU(inplace=bool(layers))]
             channels = width
         self.first = nn.Sequential(*layers[:2])
         self.features = nn.Sequential(*layers[2:])
@@ -179,13 +194,33 @@ class L2Net(Network):
         """Patches as the first layer sees them."""
         return standardise(patches)
 
-    def maps(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> tuple[torch.Tensor, ...]:
-        """The first layer's output [n, 32, 32, 32], the last's [n, 128], and the unit vectors."""
+    def maps(
+        self, patches: Float[torch.Tensor, "n 1 32 32"], *, every: bool = False
+    ) -> tuple[torch.Tensor, ...]:
+        """The first layer's output [n, 32, 32, 32], the last's [n, 128], and the unit vectors.
+
+        Args:
+            patches: grey patches.
+            every: whether to give the outputs of the five layers between first and last, too.
+        """
         first = self.first(self.normalised(patches))  # (n, 32, 32, 32)
-        x = self.dropout(self.features(first))  # (n, 128, 8, 8)
-        last = self.last(x).flatten(1)  # (n, 128)
-        return first, last, unit(last)
+        between, x = _each_output(self.features, first) if every else ((), self.features(first))
+        last = self.last(self.dropout(x)).flatten(1)  # (n, 128)
+        return first, *between, last, unit(last)
 
     def forward(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> Float[torch.Tensor, "n 128"]:
         """Unit vectors of grey patches."""
         return self.maps(patches)[-1]
+
+
+def _each_output(
+    layers: nn.Sequential, x: torch.Tensor
+) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
+    """The output of each batch normalisation of some layers, and the output of the last layer."""
+    outputs = []
+    for layer in layers:
+        # In place, ReLU would overwrite the output.
+        x = functional.relu(x) if isinstance(layer, nn.ReLU) else layer(x)
+        if isinstance(layer, BatchNorm):
+            outputs.append(x)
+    return tuple(outputs), x

@@ -1,7 +1,7 @@
 """DOAP's networks: L2-Net, optionally with binary codes or a spatial transformer before it."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 
 import torch
 from annotated_types import Ge, Lt
@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from harness.distances import HAMMING
 from zoo.backbones import BatchNorm, L2Net, Network, Whole, standardise, unit
+from zoo.training.recipe import Later
 
 
 class DOAPL2Net(L2Net):
@@ -32,10 +33,12 @@ class DOAPL2Net(L2Net):
             self.last = nn.Sequential(Whole(128, self.dim, 8, bias=False), BatchNorm(self.dim))
         _start(self)
 
-    def maps(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> tuple[torch.Tensor, ...]:
+    def maps(
+        self, patches: Float[torch.Tensor, "n 1 32 32"], *, every: bool = False
+    ) -> tuple[torch.Tensor, ...]:
         """The first layer's output, the last's, and unit vectors or activations."""
-        first, last, vectors = super().maps(patches)
-        return first, last, last.float() if self.codes else vectors
+        *maps, last, vectors = super().maps(patches, every=every)
+        return *maps, last, last.float() if self.codes else vectors
 
     def forward(self, patches: Float[torch.Tensor, "n 1 32 32"]) -> Float[torch.Tensor, "n dim"]:
         """Unit vectors of grey patches, or activations."""
@@ -53,7 +56,7 @@ class _Sampled(DOAPL2Net):
 class SpatialTransformer(Network):
     """L2-Net on the part of a patch that an affine map selects; three convolutions predict the map.
 
-    If a map points outside a patch, the patch's border is repeated (appendix B). The paper gives
+    If a map points outside a patch, its border is repeated (appendix B, `padding`). The paper gives
     the number of convolutions and the size of the patch, but not the sizes of the convolutions.
     Here, the third convolution, which predicts the map, gets features of length 1; otherwise one
     training step would move all maps by as much as the size of the patch.
@@ -73,6 +76,7 @@ class SpatialTransformer(Network):
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
         binary: bool = False,
         standardise_sampled: bool = False,
+        padding: Annotated[Literal["replicate", "zero"], Later("replicate")] = "replicate",
     ) -> None:
         """Start with random weights that map a patch to the whole of itself.
 
@@ -82,8 +86,12 @@ class SpatialTransformer(Network):
             standardise_sampled: whether L2-Net standardises each 32x32 patch after it was sampled.
                 If False, the 42x42 patch is standardised once, before it is sampled, as a script
                 for the released model does. The shipped weights were trained with True.
+            padding: what a map that points outside the patch finds there: "replicate", the border
+                repeated, as in the paper; or "zero", with which figure 7 compares it. Zero is the
+                patch's mean, but black if `standardise_sampled`.
         """
         super().__init__()
+        self.outside = {"replicate": "border", "zero": "zeros"}[padding]
         self.standardise_sampled = standardise_sampled
         self.localise = nn.Sequential(  # (n, 1, 42, 42)
             nn.Conv2d(1, 16, 5, bias=False), BatchNorm(16), nn.ReLU(), nn.MaxPool2d(2),
@@ -113,7 +121,7 @@ class SpatialTransformer(Network):
             places = torch.stack([x, y, torch.ones_like(x)], dim=2).flatten(0, 1)  # (1024, 3)
             grid = (places @ maps.transpose(1, 2)).view(-1, 32, 32, 2)
             return functional.grid_sample(
-                patches.float(), grid, padding_mode="border", align_corners=False
+                patches.float(), grid, padding_mode=self.outside, align_corners=False
             )
 
     def forward(self, patches: Float[torch.Tensor, "n 1 42 42"]) -> Float[torch.Tensor, "n dim"]:

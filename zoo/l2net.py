@@ -4,14 +4,16 @@ Y. Tian, B. Fan, F. Wu, L2-Net: deep learning of discriminative patch descriptor
 CVPR 2017. A batch has p pairs; the rows of Y1 are its anchors, the rows of Y2 its positives.
 """
 
+import inspect
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
 from annotated_types import Ge, Gt, Le
 from jaxtyping import Float, Int, UInt8
+from torch import nn
 from torch.nn import functional
 
 from harness.distances import HAMMING
@@ -125,6 +127,7 @@ class Progressive(Method):
         images: Annotated[int, Ge(1)] | None = None,
         share: Annotated[float, Gt(0), Le(1)] = 0.5,
         separate: Annotated[bool, Later(False)] = True,
+        e3_layers: Annotated[Literal["ends", "every"], Later("ends")] = "ends",
     ) -> None:
         """Keep the options.
 
@@ -139,11 +142,33 @@ class Progressive(Method):
             share: share of the random points.
             separate: whether anchors and positives pass batch normalisation separately. Equation 8
                 demands it, and a layer of the released network is named bnormPair.
+            e3_layers: layers whose maps E3 takes, after batch normalisation: "ends", the first and
+                the last; or "every", for the paper's figure 3, curve D.
+
+        Raises:
+            InputError: if E3 takes every layer with weight 0.
         """
         super().__init__()
         self.in_order, self.at_random = in_order, at_random
         self.e2, self.e3 = e2, e3
         self.images, self.share, self.separate = images, share, separate
+        self.every = e3_layers == "every"
+        if self.every and not e3:
+            raise InputError('e3_layers is "every" but e3 is 0, so no layer is used: give e3 = 1.0')
+
+    def must_fit(self, network: nn.Module) -> None:
+        """Refuse a network that can't give the maps that E2 and E3 take.
+
+        Raises:
+            InputError: says which maps are missing.
+        """
+        maps = getattr(network, "maps", None)
+        if maps is None or (self.every and "every" not in inspect.signature(maps).parameters):
+            layers = "of every layer" if self.every else "of the first and the last layer"
+            raise InputError(
+                f"method l2net takes the outputs {layers}, and {type(network).__name__} does not"
+                " give them: choose another network, such as l2net-mean-image"
+            )
 
     def steps_of_a_pass(self, groups: Groups) -> int:
         """Steps that take each point once in order; section 3.3."""
@@ -160,11 +185,14 @@ class Progressive(Method):
         )
 
     def forward(self, batch: Batch) -> Scalar:
-        """The loss of one batch; the network's `maps` must be the first, the last, the vectors."""
-        first, last, vectors = batch.pair_maps(separate=self.separate)
+        """The loss of one batch; the network's last two `maps` are its last layer's and vectors."""
+        *maps, last, vectors = batch.pair_maps(separate=self.separate, every=self.every)
         loss = descriptor_similarity(*vectors) + self.e2 * compactness(*last)
+        if self.e3 and not maps:
+            raise InputError("method l2net with e3 takes the first layer's map: give e3 = 0.0")
         if self.e3:
-            loss = loss + self.e3 * (intermediate(*first) + intermediate(*last))
+            of_layers = [intermediate(*each) for each in maps]
+            loss = loss + self.e3 * (sum(of_layers[1:], of_layers[0]) + intermediate(*last))
         return loss / len(vectors[0])
 
 
@@ -173,14 +201,17 @@ class MeanImageL2Net(L2Net):
 
     mean_image: Float[torch.Tensor, "1 1 32 32"]
 
-    def __init__(self, *, binary: bool = False) -> None:
+    def __init__(
+        self, *, binary: bool = False, learned_bn: Annotated[bool, Later(False)] = False
+    ) -> None:
         """Start with random weights.
 
         Args:
             binary: whether the signs of its vectors are compared, by Hamming distance; training is
                 the same.
+            learned_bn: whether batch normalisation learns scale and shift, as in `L2Net`.
         """
-        super().__init__()
+        super().__init__(learned_bn=learned_bn)
         self.register_buffer("mean_image", torch.zeros(1, 1, self.side, self.side))
         if binary:
             self.distance = HAMMING
@@ -251,12 +282,19 @@ class CentralSurround(Network):
         self.surround.eval()
         return self
 
-    def maps(self, patches: Float[torch.Tensor, "n 1 64 64"]) -> tuple[torch.Tensor, ...]:
-        """The second network's first map [n, 32, 32, 32], both last maps [n, 256], unit vectors."""
+    def maps(
+        self, patches: Float[torch.Tensor, "n 1 64 64"], *, every: bool = False
+    ) -> tuple[torch.Tensor, ...]:
+        """The second network's first map [n, 32, 32, 32], both last maps [n, 256], unit vectors.
+
+        Args:
+            patches: grey patches.
+            every: whether to give the second network's maps between first and last, too.
+        """
         _, last, whole = self.surround.maps(resize(patches, L2Net.side))
-        first, central_last, half = self.central.maps(patches[:, :, 16:48, 16:48])
+        *maps, central_last, half = self.central.maps(patches[:, :, 16:48, 16:48], every=every)
         both = unit(torch.cat([whole, half], dim=1))  # (n, 256)
-        return first, torch.cat([last, central_last], dim=1), both
+        return *maps, torch.cat([last, central_last], dim=1), both
 
     def forward(self, patches: Float[torch.Tensor, "n 1 64 64"]) -> Float[torch.Tensor, "n 256"]:
         """Unit vectors of grey patches."""

@@ -12,8 +12,8 @@ from harness.commands.command import LIST
 from harness.errors import InputError
 
 MODEL = (
-    "name from `harness models`, FILE.py:NAME, FILE.onnx, or a folder of vectors; wrappers may"
-    ' follow, as in "NAME|root"'
+    "name from `harness models`, FILE.py:NAME, FILE.onnx, the folder of a training, or a folder of"
+    ' vectors; wrappers may follow, as in "NAME|root"'
 )
 ModelNames = Annotated[
     str,

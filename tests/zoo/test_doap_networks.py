@@ -82,14 +82,33 @@ def test_the_shipped_weights_keep_the_vectors_that_they_were_trained_for():
     torch.testing.assert_close(found, torch.tensor(truth), atol=1e-4, rtol=0)
 
 
-def test_maps_are_those_of_affine_grid(transformer):
+@pytest.mark.parametrize(("padding", "mode"), [("replicate", "border"), ("zero", "zeros")])
+def test_maps_are_those_of_affine_grid(padding, mode):
     x = patches(4)
     change = torch.tensor([[0.1, -0.3, 0.2], [0.25, -0.2, -0.1]])
     theta = (torch.eye(2, 3) + change).expand(4, 2, 3)
     grid = functional.affine_grid(theta, [4, 1, 32, 32], align_corners=False)
-    truth = functional.grid_sample(x, grid, padding_mode="border", align_corners=False)
-    seen = predicting(transformer, change.tolist()).aligned(x)
+    truth = functional.grid_sample(x, grid, padding_mode=mode, align_corners=False)
+    network = SpatialTransformer(padding=padding).eval()
+    seen = predicting(network, change.tolist()).aligned(x)
     torch.testing.assert_close(seen, truth, atol=1e-2, rtol=0)
+
+
+def test_outside_of_the_patch_is_its_border_or_zero():
+    x = patches(2) * 0 + 100
+    shrunk = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]  # with the identity: half of the size
+    for options, around in (({}, 100.0), ({"padding": "zero"}, 0.0)):
+        seen = predicting(SpatialTransformer(**options).eval(), shrunk).aligned(x)
+        torch.testing.assert_close(seen[:, 0, 12:20, 12:20], torch.full((2, 8, 8), 100.0))
+        assert (seen[:, 0, :7].round() == around).all()
+
+
+def test_padding_is_an_option_of_recipes_and_older_recipes_have_replicate():
+    found = read("doap-hpatches", ["network.padding=zero"])
+    assert make("network", found.network).outside == "zeros"
+    assert read("doap-hpatches").network.options["padding"] == "replicate"
+    with pytest.raises(ValueError, match=r"doap-st: padding is 'mirror'"):
+        read("doap-hpatches", ["network.padding=mirror"])
 
 
 def test_the_gradient_by_the_map_is_that_of_finite_differences(transformer):

@@ -5,9 +5,11 @@ import pytest
 import torch
 
 from zoo.backbones import L2Net
+from zoo.l2net import intermediate
 from zoo.training import recipe
 from zoo.training.describe import Described
 from zoo.training.groups import Groups
+from zoo.training.loop import must_fit
 from zoo.training.method import Batch
 
 POINTS, EACH = 24, 3
@@ -115,6 +117,7 @@ def test_the_loss_is_the_same_for_the_same_random_numbers(name, groups, patches)
         ("sosnet", "neighbours", 0),
         ("hynet", "alpha", -1),
         ("l2net", "at_random", 0),
+        ("l2net", "e3_layers", "all"),
         ("doap", "images", 0),
         ("doap-binary", "share", 1.5),
         ("mixed-context", "images", 0),
@@ -139,8 +142,8 @@ class Halves:
     def __call__(self, patches):
         return torch.cat([self.whole(half) for half in patches.chunk(2)])
 
-    def maps(self, patches):
-        both = [self.whole.maps(half) for half in patches.chunk(2)]
+    def maps(self, patches, *, every=False):
+        both = [self.whole.maps(half, every=every) for half in patches.chunk(2)]
         return tuple(torch.cat(one) for one in zip(*both, strict=True))
 
     def still(self, patches):
@@ -209,3 +212,39 @@ def test_terms_of_l2net_can_be_left_out(groups, patches):
     )
     torch.testing.assert_close(full - without_e2, without_e3 - e1, rtol=1e-3, atol=1e-3)
     assert e1 < without_e3 <= full
+
+
+def test_e3_of_every_layer_adds_the_five_layers_between(groups, patches):
+    network, ends = made("l2net", patches)
+    _, every_layer = made("l2net", patches, e3_layers="every")
+    network.train()
+    batch = batch_of(Described(network, torch.float32), ends, groups, patches)
+    maps = batch.pair_maps(separate=True, every=True)[1:6]
+    between = sum(intermediate(*each) for each in maps) / len(batch.pair_point)
+    torch.testing.assert_close(every_layer(batch) - ends(batch), between, rtol=1e-4, atol=1e-3)
+    every_layer(batch).backward()
+    assert all(p.grad.isfinite().all() for p in network.parameters())
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (("network.name=tfeat",), "outputs of the first and the last layer, and TFeat"),
+        (("network.name=hynet", "method.e3_layers=every"), "outputs of every layer, and HyNet"),
+    ],
+)
+def test_l2net_refuses_a_network_without_the_maps_that_it_takes(settings, told):
+    found = recipe.read("l2net", ["network={name='l2net'}", *settings])
+    network, method = recipe.make("network", found.network), recipe.make("method", found.method)
+    with pytest.raises(ValueError, match=told):
+        must_fit(found, network, method)
+    for name in ("l2net", "l2net+", "l2net-cs"):
+        found = recipe.read(name, ["method.e3_layers=every"])
+        parts = recipe.make("network", found.network), recipe.make("method", found.method)
+        must_fit(found, *parts)
+
+
+def test_e3_of_every_layer_with_weight_0_is_refused():
+    found = recipe.read("l2net", ["method.e3=0.0", "method.e3_layers=every"])
+    with pytest.raises(ValueError, match=r'e3_layers is "every" but e3 is 0'):
+        recipe.make("method", found.method)

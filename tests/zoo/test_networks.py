@@ -8,7 +8,8 @@ from safetensors.torch import load_file
 
 from harness.distances import HAMMING
 from zoo import card as cards
-from zoo.backbones import Deployed, Network, Whole, standardise
+from zoo.backbones import BatchNorm, Deployed, L2Net, Network, Whole, standardise
+from zoo.doap_networks import DOAPL2Net
 from zoo.hynet import HyNet, Responses, steepest
 from zoo.l2net import CentralSurround, MeanImageL2Net
 from zoo.trained import pack
@@ -35,6 +36,54 @@ def test_l2net_sees_patches_less_the_mean_image_and_standardised(patches):
 
 def test_the_mean_image_is_kept_with_the_weights():
     assert "mean_image" in MeanImageL2Net().state_dict()
+
+
+def outputs_after_normalisation(network, x):
+    """What each batch normalisation of a network gives, in order."""
+    seen = []
+    hooks = [
+        module.register_forward_hook(lambda _module, _x, y: seen.append(y.detach().clone()))
+        for module in network.modules()
+        if isinstance(module, BatchNorm)
+    ]
+    network(x)
+    for hook in hooks:
+        hook.remove()
+    return seen
+
+
+def test_the_maps_of_every_layer_are_those_after_batch_normalisation(patches):
+    x = grey(patches[:6, :32, :32])
+    for network in (L2Net().train(), DOAPL2Net().train(), MeanImageL2Net(learned_bn=True).train()):
+        truth = outputs_after_normalisation(network, x)
+        *maps, vectors = network.maps(x, every=True)
+        assert len(maps) == len(truth) == 7
+        for found, right in zip(maps, truth, strict=True):
+            assert torch.equal(found, right.view(found.shape))
+        first, last, alone = network.maps(x)
+        assert torch.equal(first, maps[0]) and torch.equal(last, maps[-1])
+        assert torch.equal(alone, vectors)
+
+
+def test_learned_normalisation_has_a_scale_and_a_shift_in_the_five_layers_between(patches):
+    networks = []
+    for learned in (False, True):
+        torch.manual_seed(0)
+        networks.append(MeanImageL2Net(learned_bn=learned).train())
+    plain, learned = networks
+    new = learned.state_dict().keys() - plain.state_dict().keys()
+    assert sorted(new) == sorted(
+        f"features.{at}.{name}" for at in (2, 5, 8, 11, 14) for name in ("weight", "bias")
+    )
+    x = grey(patches[:6, :32, :32])
+    torch.testing.assert_close(learned(x), plain(x), rtol=0, atol=1e-6)  # they start at 1 and 0
+    for module in learned.features:
+        if isinstance(module, BatchNorm):
+            torch.nn.init.constant_(module.weight, 2.0)
+            torch.nn.init.constant_(module.bias, -0.5)
+    changed = outputs_after_normalisation(learned, x)
+    assert [round(float(y.mean()), 4) for y in changed[:-1]] == [0.0, *5 * [-0.5]]
+    assert [round(float(y.std(correction=0)), 2) for y in changed] == [1, 2, 2, 2, 2, 2, 1]
 
 
 class Signs(Network):

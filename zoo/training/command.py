@@ -29,6 +29,7 @@ from zoo import trained
 from zoo.card import Card, Moment, TrainingData
 from zoo.training import recipe as recipes
 from zoo.training import state
+from zoo.training.folder import CARD, EPOCHS, WEIGHTS, epoch_folder, epoch_name
 from zoo.training.log import open_log, read_log
 from zoo.training.loop import Run, Seen, is_moment, prepare
 from zoo.training.loop import train as run_steps
@@ -39,7 +40,7 @@ from zoo.training.together import number
 
 NOT_ON_CARD = {"data", "checkpoints"}
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-RECIPE, WEIGHTS, EPOCHS, LOCK = "recipe.json", "weights.safetensors", "epochs", ".lock"
+RECIPE, LOCK = "recipe.json", ".lock"
 
 
 def train(
@@ -88,9 +89,10 @@ def train(
 
             def keep_weights(seen: Seen) -> None:
                 if number() == 0:
-                    epoch = out / EPOCHS / f"{seen.step // run.recipe.epoch:05}"
+                    epoch = seen.step // run.recipe.epoch
+                    name, folder = epoch_name(run.recipe.name, epoch), epoch_folder(out, epoch)
                     before = [entry for entry in read_log(out) if entry.step < seen.step]
-                    _placed(epoch, run, parts, seen, [*before, seen])
+                    _placed(folder, name, run, parts, seen, [*before, seen])
 
             last = _trained(
                 run, out, bar, resume=resume, tensorboard=tensorboard, keep_weights=keep_weights
@@ -98,7 +100,8 @@ def train(
         if last is None:
             raise KeyboardInterrupt
         if number() == 0:
-            made = trained.by_torch(*_placed(out, run, parts, last, read_log(out)))
+            name, log = run.recipe.name, read_log(out)
+            made = trained.by_torch(*_placed(out, name, run, parts, last, log))
             if onnx:
                 onnx_export.export(made, out / "model.onnx")
     return out
@@ -266,12 +269,13 @@ def _bar() -> Bar:
 
 
 def _placed(
-    out: Path, run: Run, parts: Sequence[Dataset], last: Seen, log: Sequence[Seen]
+    out: Path, name: str, run: Run, parts: Sequence[Dataset], last: Seen, log: Sequence[Seen]
 ) -> tuple[Path, Card]:
     """Write the weights after a step and their card; returns the file and the card.
 
     Args:
         out: folder of the two files.
+        name: name of the descriptor.
         run: the training.
         parts: the data sets of the training.
         last: progress after that step.
@@ -279,11 +283,11 @@ def _placed(
     """
     out.mkdir(parents=True, exist_ok=True)
     contents = trained.pack(run.network)
-    card = _card(run, parts, last, hashlib.sha256(contents).hexdigest(), log)
+    card = _card(name, run, parts, last, hashlib.sha256(contents).hexdigest(), log)
     weights = out / WEIGHTS
     with atomic.writing(weights) as stream:
         stream.write(contents)
-    cards.write(out / "card.json", card)
+    cards.write(out / CARD, card)
     return weights, card
 
 
@@ -305,7 +309,9 @@ def hours(log: Sequence[Seen]) -> float:
     return round(log[-1].step * median(steps) / 3600, 3) if steps else 0.0
 
 
-def _card(run: Run, parts: Sequence[Dataset], last: Seen, sha256: str, log: Sequence[Seen]) -> Card:
+def _card(
+    name: str, run: Run, parts: Sequence[Dataset], last: Seen, sha256: str, log: Sequence[Seen]
+) -> Card:
     recipe, network = run.recipe, run.network
     on_card = run.device.type == "cuda"
     machine = (
@@ -314,7 +320,7 @@ def _card(run: Run, parts: Sequence[Dataset], last: Seen, sha256: str, log: Sequ
         else f"{torch.cpu.get_capabilities()['cpu_name']}, {torch.get_num_threads()} threads"
     )
     return Card(
-        name=recipe.name,
+        name=name,
         weights=sha256,
         network=recipe.network,
         distance=network.distance.name,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import torch
@@ -27,9 +28,12 @@ class Described:
         vectors = self._computed(self.network, patches[part(len(patches))])
         return gathered(vectors.float(), len(patches))
 
-    def maps(self, patches: Float[torch.Tensor, "n 1 side side"]) -> tuple[torch.Tensor, ...]:
-        """The network's intermediate maps, its vectors last."""
-        maps = self._computed(self.network.maps, patches[part(len(patches))])  # type: ignore[arg-type]
+    def maps(
+        self, patches: Float[torch.Tensor, "n 1 side side"], *, every: bool = False
+    ) -> tuple[torch.Tensor, ...]:
+        """The network's intermediate maps, its vectors last; with `every`, of every layer."""
+        run = partial(self.network.maps, every=True) if every else self.network.maps  # type: ignore[arg-type]
+        maps = self._computed(run, patches[part(len(patches))])
         return tuple(gathered(each.float(), len(patches)) for each in maps)
 
     @torch.no_grad()

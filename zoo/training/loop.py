@@ -149,10 +149,10 @@ def with_pairs(
 
 
 def must_fit(recipe: Recipe, network: Network, method: Method) -> None:
-    """Refuse a method and a network if only one of the two is for binary codes.
+    """Refuse a method and a network that do not fit, as if only one is for binary codes.
 
     Raises:
-        InputError: if they do not fit; names both.
+        InputError: if they do not fit; names both, or what the network lacks.
     """
     gives, takes = network.codes, method.codes
     if gives != takes:
@@ -162,6 +162,7 @@ def must_fit(recipe: Recipe, network: Network, method: Method) -> None:
             f" {recipe.network.name!r} as set gives {kinds[gives]}: give another of the two"
             f" (of DOAP's, --set network.binary={str(takes).lower()})"
         )
+    method.must_fit(network)
 
 
 def train(

@@ -52,8 +52,13 @@ class Describe(Interface):
         """Unit vectors [n, dim] in float32, in training mode, with gradients."""
         ...
 
-    def maps(self, patches: Float[torch.Tensor, "n 1 side side"]) -> tuple[torch.Tensor, ...]:
-        """The network's intermediate maps (see its `maps`), the vectors last; else like a call."""
+    def maps(
+        self, patches: Float[torch.Tensor, "n 1 side side"], *, every: bool = False
+    ) -> tuple[torch.Tensor, ...]:
+        """The network's intermediate maps (see its `maps`), the vectors last; else like a call.
+
+        With `every`, the maps of every layer, if the network's `maps` has this option.
+        """
         ...
 
     def still(self, patches: Float[torch.Tensor, "n 1 side side"]) -> torch.Tensor:
@@ -97,16 +102,20 @@ class Batch:
         anchor, positive = self.describe(self.patches).chunk(2)
         return anchor, positive
 
-    def pair_maps(self, *, separate: bool) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    def pair_maps(
+        self, *, separate: bool, every: bool = False
+    ) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """Each of the network's `maps` of the anchors, and of the positives.
 
         Args:
             separate: as for `pair_vectors`.
+            every: whether to give the maps of every layer.
         """
         if separate:
-            halves = [self.describe.maps(half) for half in self.patches.chunk(2)]
+            halves = [self.describe.maps(half, every=every) for half in self.patches.chunk(2)]
             return list(zip(*halves, strict=True))
-        return [(a, p) for a, p in (both.chunk(2) for both in self.describe.maps(self.patches))]
+        together = self.describe.maps(self.patches, every=every)
+        return [(a, p) for a, p in (both.chunk(2) for both in together)]
 
 
 class Method(nn.Module):
@@ -116,6 +125,13 @@ class Method(nn.Module):
     """
 
     codes = False  # True: the method is for networks with codes = True, whose outputs become bits
+
+    def must_fit(self, network: nn.Module) -> None:
+        """Refuse a network that lacks something that the method takes; by default, none.
+
+        Raises:
+            InputError: says what the network lacks.
+        """
 
     def study(self, patches: Callable[[int], Patches], groups: Groups) -> None:
         """Read the training set before the first batch is drawn; by default, do nothing.

@@ -3,20 +3,18 @@
 import inspect
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from harness.onnx import export as onnx_export
 from harness.trainings import APART
 from harness.types import Descriptor
 from zoo import card as cards
 from zoo import trained
 from zoo.training import loop
 from zoo.training import recipe as recipes
-from zoo.training.command import WEIGHTS
+from zoo.training.folder import CARD, WEIGHTS, model
 from zoo.training.groups import Groups
 
 IMAGE = 20  # points of an image, of the made-up points that `patches` counts with
@@ -75,7 +73,7 @@ def patches(spec: str, settings: Sequence[str], points: int, each: int) -> int:
     return int(recipe.epochs * loop.steps_per_epoch(recipe, method, groups) * in_batch)
 
 
-def opened(folder: Path, *, device: str, through_onnx: bool) -> Descriptor:
+def opened(folder: Path, *, device: str, through_onnx: bool) -> Descriptor | None:
     """The descriptor of a finished training, or of an epoch whose weights were kept.
 
     Args:
@@ -83,10 +81,6 @@ def opened(folder: Path, *, device: str, through_onnx: bool) -> Descriptor:
         device: of ONNX Runtime.
         through_onnx: whether ONNX Runtime describes; false: PyTorch, on the CPU.
     """
-    card = cards.read(folder / "card.json")
-    made = trained.by_torch(folder / WEIGHTS, card)
     if through_onnx:
-        made = onnx_export.through_onnx(made, device=device)
-    if folder.parent.name == "epochs" and "@epoch-" not in made.name:
-        made = replace(made, name=f"{made.name}@epoch-{int(folder.name)}")
-    return made
+        return model(folder, device)
+    return trained.by_torch(folder / WEIGHTS, cards.read(folder / CARD))

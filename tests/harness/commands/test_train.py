@@ -14,6 +14,7 @@ import onnxruntime
 import pytest
 import torch
 
+from harness import load_model
 from harness.data import training_sets
 from harness.onnx import file as onnx_file
 from protocols.phototour.sample import sample
@@ -122,6 +123,55 @@ def test_weights_of_epochs_are_those_of_a_shorter_training(recipe, scenes, tmp_p
         recipe, out, data=[scenes], settings=["epochs=4"], device="cpu", resume=True
     )
     assert resumed == out  # what is kept on the way makes no other training
+
+
+def test_a_kept_epoch_is_a_model_with_a_name_of_its_own(recipe, scenes, tmp_path):
+    settings = ["checkpoints.every=1", "epochs=2"]
+    out = command.train(recipe, tmp_path / "out", data=[scenes], settings=settings, device="cpu")
+    patches = np.random.default_rng(0).integers(0, 256, (5, 64, 64), dtype=np.uint8)
+    first = load_model(out / "epochs" / "00001", device="cpu")
+    last = load_model(out / "epochs" / "00002", device="cpu")
+    whole = load_model(out, device="cpu")
+    assert [one.name for one in (first, last, whole)] == ["small@epoch-1", "small@epoch-2", "small"]
+    assert last.weights == whole.weights != first.weights
+    exported = onnx_file.open_model(out / "model.onnx", device="cpu")
+    np.testing.assert_array_equal(last.describe(patches), exported.describe(patches))
+    assert np.abs(first.describe(patches) - last.describe(patches)).max() > 1e-3
+    assert (last.recipe, last.seed) == (whole.recipe, whole.seed) != (first.recipe, first.seed)
+    (out / "epochs" / "00001" / "card.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"no model card .*00001.card\.json"):
+        load_model(out / "epochs" / "00001", device="cpu")
+
+
+def kept(out):
+    """The contents of all kept epochs, but for the duration of the training."""
+    files = sorted((out / "epochs").glob("*/*"))
+    assert not any(".tmp" in file.name for file in files)
+    return {
+        str(file.relative_to(out)): file.read_bytes()
+        if file.suffix == ".safetensors"
+        else card.read(file).model_copy(update={"hours": 0.0})
+        for file in files
+    }
+
+
+def test_a_killed_training_that_resumes_keeps_the_same_epochs(recipe, scenes, tmp_path):
+    settings = ["epochs=20", "checkpoints.every=3"]
+    whole = command.train(
+        recipe, tmp_path / "whole", data=[scenes], settings=settings, device="cpu"
+    )
+    broken = tmp_path / "broken"
+    process = started(
+        "--recipe", recipe, "--data", scenes, "--out", broken,
+        "--set", settings[0], "--set", settings[1],
+    )  # fmt: skip
+    under_way(process, broken, steps=9)
+    process.kill()
+    process.communicate()
+    assert not (broken / "weights.safetensors").exists()
+    command.train(recipe, broken, data=[scenes], settings=settings, device="cpu", resume=True)
+    assert kept(broken) == kept(whole)
+    assert len(kept(whole)) == 2 * 6
 
 
 def test_weights_of_epochs_without_a_state_are_not_written_over(recipe, scenes, tmp_path):

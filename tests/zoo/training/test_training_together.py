@@ -16,7 +16,7 @@ N = 9  # patches: not a multiple of two
 def loss_and_gradients():
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    network = L2Net().train()
+    network = L2Net(learned_bn=True).train()  # not in its first and last layer
     patches = torch.rand(N, 1, 32, 32) * 255
     describe = Described(network, torch.float32)
     first, last, vectors = describe.maps(patches)
