@@ -42,7 +42,8 @@ class Cell(Part):
     model: str = ""  # an installed model; empty: a training
     recipe: str = ""
     settings: tuple[str, ...] = ()  # of the recipe, as of `harness train --set`
-    start: str = ""  # recipe of another training on the same data, whose weights this one starts from
+    start: str = ""  # recipe of a training on the same data, whose weights this one starts from
+    common: tuple[str, ...] = ()  # settings of both of these trainings
     train: tuple[str, ...] = ()  # names of training data
     seeds: int = Field(default=1, ge=1)  # trainings with the seeds 0, 1, ...
     wrap: str = ""  # wrappers around the trained model, as in "NAME|NAME"
@@ -60,7 +61,8 @@ class Cell(Part):
         values: dict[str, Any] = {name: getattr(by, name) for name in by.model_fields_set}
         for name in ("options", "arguments", "published"):
             values[name] = {**getattr(self, name), **getattr(by, name)}
-        values["settings"] = (*self.settings, *by.settings)
+        for name in ("settings", "common"):
+            values[name] = (*getattr(self, name), *getattr(by, name))
         return self.model_copy(update=values)
 
 

@@ -156,28 +156,23 @@ def _trainings(cell: Cell, bench: Bench) -> list[Training]:
     if not cell.recipe:
         return []
     seeds = min(cell.seeds, bench.budget.seeds or cell.seeds)
-    return [_training(cell, cell.recipe, cell.settings, seed, bench) for seed in range(seeds)]
+    return [_training(cell, seed, bench) for seed in range(seeds)]
 
 
-def _training(
-    cell: Cell, recipe: str, own: Sequence[str], seed: int, bench: Bench
-) -> Training:
+def _training(cell: Cell, seed: int, bench: Bench) -> Training:
     where = [bench.locate(name) for name in cell.train]
-    of_data = [setting for one in where for setting in one.place.settings]
-    settings = trainings.settled(bench.budget, recipe, [*of_data, *own, f"seed={seed}"])
-    first = bool(cell.start) and recipe == cell.recipe
-    start = _training(cell, cell.start, (), seed, bench) if first else None
+    data, precision = tuple(one.training for one in where), bench.budget.precision
+    of_both = [setting for one in where for setting in one.place.settings]
+    of_both += [*cell.common, f"seed={seed}"]
+    start = None
+    if cell.start:
+        settings = trainings.settled(bench.budget, cell.start, of_both)
+        start = Training(cell.start, settings, data, precision)
+    settings = trainings.settled(bench.budget, cell.recipe, [*of_both, *cell.settings])
     if cell.epochs:
-        epochs = registry.load("trainers", "identity")(recipe, settings)["epochs"]
+        epochs = registry.load("trainers", "identity")(cell.recipe, settings)["epochs"]
         settings = (*settings, f"checkpoints.every={max(1, epochs // bench.budget.points)}")
-    return Training(
-        recipe,
-        settings,
-        tuple(one.training for one in where),
-        bench.budget.precision,
-        start,
-        kept=cell.epochs,
-    )
+    return Training(cell.recipe, settings, data, precision, start, kept=cell.epochs)
 
 
 def _train_all(wanted: Sequence[Training], bench: Bench) -> None:
@@ -243,10 +238,7 @@ def _value(subject: Subject, tasks: Sequence[Protocol], score: str, bench: Bench
     found = [_record(subject, task, bench) for task in tasks]
     values, intervals = [], []
     for one in found:
-        name = score or one.protocol.headline
-        if name not in one.scores:
-            known = ", ".join(sorted(one.scores)[:TOLD])
-            raise InputError(f"{subject.name} has no score {name} on {one.data.name}, only {known}")
+        name = _score(one, score)
         values.append(one.scores[name])
         intervals.append(one.intervals.get(name))
     files = (results.place(bench.out, one).relative_to(bench.out) for one in found)
@@ -257,6 +249,25 @@ def _value(subject: Subject, tasks: Sequence[Protocol], score: str, bench: Bench
         interval=intervals[0] if len(found) == 1 else interval_over_parts(values, intervals),
         records=tuple(file.as_posix() for file in files),
     )
+
+
+def _score(record: Record, score: str) -> str:
+    """The name of a score in a record; "*/NAME" is that of the only scene.
+
+    Raises:
+        InputError: if the record has no such score, or several.
+    """
+    wanted = score or record.protocol.headline
+    names = [wanted]
+    if wanted.startswith("*/"):
+        scenes = [f"{scene}{wanted[1:]}" for scene in record.scenes]
+        names = [name for name in scenes if name in record.scores]
+    if len(names) != 1 or names[0] not in record.scores:
+        known = ", ".join(sorted(record.scores)[:TOLD])
+        raise InputError(
+            f"{record.model.name} has no score {wanted} on {record.data.name}: it has {known}, ..."
+        )
+    return names[0]
 
 
 def _record(subject: Subject, task: Protocol, bench: Bench) -> Record:
@@ -302,7 +313,7 @@ def _model(subject: Subject, bench: Bench) -> Descriptor:
 def _seen(cell: Cell, subject: Subject, bench: Bench) -> Seen:
     """What a measure gives, kept in a file by a hash of all that decides it."""
     measure = registry.load("measures", cell.measure)
-    arguments = {**bench.budget.measures.get(cell.measure, {}), **cell.arguments}
+    arguments = {**cell.arguments, **bench.budget.measures.get(cell.measure, {})}
     folder = None
     if subject.training is not None:
         folder = subject.training.folder(bench.out)
