@@ -84,6 +84,11 @@ def positional(maker: Callable[..., Any]) -> list[str]:
     return [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
 
 
+def named(maker: Callable[..., Any]) -> list[str]:
+    """Names of a maker's options: of its keyword-only parameters."""
+    return list(_annotations(maker))
+
+
 def accepted(
     maker: Callable[..., Any], given: Options, subject: str, *, also_positional: bool = False
 ) -> Options:

@@ -1,32 +1,56 @@
 """Opens training data, folders in any installed format, and joins them to one data set."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from harness import registry
+from harness import registry, settings
 from harness.data import datasets
-from harness.errors import FileMissingError, InputError
+from harness.errors import FileMissingError, InputError, UnknownNameError
 from harness.types import Dataset, Rows
 
 
-def open_set(spec: str) -> Dataset:
-    """The data set in one folder.
+def open_sets(specs: Sequence[str], options: Mapping[str, str] | None = None) -> list[Dataset]:
+    """The data sets in some folders.
 
     Args:
-        spec: a folder, or a name from `harness data list`.
+        specs: folders, or names from `harness data list`.
+        options: of the readers, as `--set` gives them; each goes to the sets whose form has it.
 
     Raises:
-        UnknownNameError: if it is neither.
+        UnknownNameError: if a spec is neither, or no set takes an option.
         FileMissingError: if a named set is not here, or a file of it is missing.
-        InputError: if its format is not known, or a file is damaged.
+        InputError: if a format is not known, a file is damaged, or an option has a wrong value.
     """
+    given = {name: settings.Typed(value) for name, value in (options or {}).items()}
+    opened = [_opened(spec, given) for spec in specs]
+    known = {name for _, names in opened for name in names}
+    for name in given:
+        if name not in known:
+            sets = ", ".join(dataset.name for dataset, _ in opened)
+            raise UnknownNameError(
+                f"data_options of {sets}: {registry.unknown('options', name, known)}"
+            )
+    return [dataset for dataset, _ in opened]
+
+
+def open_set(spec: str) -> Dataset:
+    """The data set in one folder, as `open_sets` opens it without options."""
+    return open_sets([spec])[0]
+
+
+def _opened(spec: str, given: settings.Options) -> tuple[Dataset, list[str]]:
+    """A data set, and the names of the options that its form has."""
     folder = _folder(spec)
     for form in registry.names("training"):
-        dataset: Dataset | None = registry.load("training", form)(folder)
+        reader = registry.load("training", form)
+        names = settings.named(reader)
+        of_form = {name: value for name, value in given.items() if name in names}
+        read = settings.accepted(reader, of_form, "data_options")
+        dataset: Dataset | None = reader(folder, **read)
         if dataset is not None:
-            return dataset
+            return dataset, names
     forms = ", ".join(registry.names("training"))
     raise InputError(
         f"{folder} holds no training data in a known format ({forms}): give the folder of a"

@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -129,8 +129,8 @@ def holds_sequences(root: Path) -> bool:
     )
 
 
-def open_training(root: Path) -> Dataset:
-    """All patches, of all strips, of the training sequences of the default split.
+def open_training(root: Path, wanted: Sequence[str] = STRIPS) -> Dataset:
+    """All patches of these strips of the training sequences of the default split.
 
     Raises:
         FileMissingError: if a sequence or a strip is missing.
@@ -141,14 +141,14 @@ def open_training(root: Path) -> Dataset:
     if not asked.train:
         raise InputError(f"split {split!r} of {root} has no training part: take it from split a")
     _present(patches, split, asked._replace(test=()), allow_partial=False)
-    files = tuple(tuple(_strip(patches, s, strip) for strip in STRIPS) for s in asked.train)
+    files = tuple(tuple(_strip(patches, s, strip) for strip in wanted) for s in asked.train)
     table = _checked(
         files, tuple(_stamp(file) for sequence_files in files for file in sequence_files)
     )
     known = _identified(root, patches, split, asked, table)
     return Dataset(
         known.name,
-        f"{split}@train",
+        f"{split}@train" if len(wanted) == len(STRIPS) else f"{split}@train:{','.join(wanted)}",
         table.blocks,
         table.point,
         table.image,

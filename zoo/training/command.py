@@ -78,7 +78,7 @@ def train(
     # Without the flag, GPUs compute "float32" convolutions with 10 instead of 23 bits of precision.
     exact = cudnn.flags(enabled=True, allow_tf32=False)
     with _processes(device) as place, exact, _claimed(out, resume=resume):
-        parts = [training_sets.open_set(name) for name in recipe.data]
+        parts = training_sets.open_sets(recipe.data, recipe.data_options)
         kind = precision_of(precision, place)
         with _bar() as bar:
             run = _prepared(recipe, training_sets.joined(parts), place, kind, bar)
@@ -328,7 +328,9 @@ def _card(
         side=network.side,
         trained_on=tuple(sorted(run.dataset.sources | network.inherited)),
         licence=recipe.licence,
-        recipe=json.loads(recipe.model_dump_json(exclude_none=True, exclude=NOT_ON_CARD)),
+        recipe=json.loads(
+            recipe.model_dump_json(exclude_none=True, exclude=NOT_ON_CARD | recipes.unused(recipe))
+        ),
         data=tuple(TrainingData(name=part.name, sha256=part.sha256) for part in parts),
         seed=recipe.seed,
         steps=last.step,

@@ -31,6 +31,7 @@ from zoo.training.groups import Groups
 from zoo.training.method import Batch, Method, Sampler, Selection
 from zoo.training.recipe import Pairs, Recipe, make
 from zoo.training.together import add_gradients, any_of, number, together
+from zoo.training.wrong_labels import with_wrong_labels
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +91,8 @@ def prepare(
     split = replace(split, train=with_pairs(dataset.point, split.train))
     if not len(split.a) and number() == 0:
         log.info("held_out is 0: training uses all points, so no held-out error is shown")
-    groups = Groups.of(dataset.point, dataset.image, split.train)
+    point = with_wrong_labels(dataset.point, split.train, recipe.wrong_labels, recipe.seed)
+    groups = Groups.of(point, dataset.image, split.train)
     sampler = method.sampler(groups, recipe.seed)
     recipe = recipe.model_copy(update={"steps_per_epoch": steps_per_epoch(recipe, method, groups)})
     method.study(patches, groups)

@@ -30,6 +30,8 @@ UNFIT = (ValueError, TypeError, LookupError, ImportError, RuntimeError)
 Kind = Literal["method", "network"]
 KINDS: tuple[Kind, ...] = ("method", "network")
 
+ADDED_LATER = ("data_options", "wrong_labels")  # settings of a recipe; empty or 0: not used
+
 RECIPES = Path(__file__).parents[1] / "recipes"
 
 Share = Annotated[float, Ge(0), Lt(1)]
@@ -164,12 +166,18 @@ class Recipe(RecipeTable):
 
     `held_out` is the share of the images whose points are not used for training; their error shows
     its progress. With 0, all points are used for training, and no held-out error is shown.
+
+    `data_options` are options of the readers of the data, for example strips = "easy+hard" of
+    HPatches. `wrong_labels` is the share of the patches to train on that are given to a wrong point
+    (see `zoo.training.wrong_labels`).
     """
 
     name: str
     paper: str = ""
     licence: str = "unknown"  # of the weights
     data: Annotated[tuple[str, ...], MinLen(1)]
+    data_options: dict[str, str] = {}
+    wrong_labels: Share = 0.0
     epochs: Annotated[int, Gt(0)]
     steps_per_epoch: Annotated[
         Annotated[int, Gt(0)] | Literal["pass"] | Pairs, BeforeValidator(_an_epoch)
@@ -318,15 +326,20 @@ def read_kept(file: Path) -> Recipe:
 def identity(recipe: Recipe) -> dict[str, Any]:
     """Settings that decide the weights: with the same data, equal settings give equal weights.
 
-    The place of the data and the kept checkpoints are left out. An option that was added later is
+    The place of the data and the kept checkpoints are left out. A setting that was added later is
     left out if it has the value of the older trainings, so that these keep their identity.
     """
-    table = recipe.model_dump(mode="json", exclude={"data", "checkpoints"})
+    table = recipe.model_dump(mode="json", exclude={"data", "checkpoints", *unused(recipe)})
     for kind in KINDS:
         for name, later in _later(find(kind, table[kind]["name"])):
             if table[kind][name] == later.before:
                 del table[kind][name]
     return table
+
+
+def unused(recipe: Recipe) -> set[str]:
+    """Settings that were added later and change nothing, as in the recipes of older trainings."""
+    return {name for name in ADDED_LATER if not getattr(recipe, name)}
 
 
 def differences(before: Recipe, now: Recipe) -> dict[str, tuple[Any, Any]]:

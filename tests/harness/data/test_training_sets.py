@@ -47,6 +47,50 @@ def test_hpatches_gives_no_sequence_that_it_tests(samples):
     assert not found.sources & tested.sources
 
 
+def test_chosen_strips_of_hpatches_are_read_alone(samples):
+    folder = str(samples["hpatches"])
+    every = training_sets.open_set(folder)
+    (few,) = training_sets.open_sets([folder], {"strips": "easy+hard"})
+    assert {b.name.partition("/")[2] for b in few.blocks} == {
+        "ref", *(f"{level}{k}" for level in "eh" for k in range(1, 6))
+    }  # fmt: skip
+    patches = {b.name: b.sha256 for b in every.blocks}
+    assert all(patches[b.name] == b.sha256 for b in few.blocks)
+    assert len(few) * 16 == len(every) * 11
+    assert set(np.bincount(few.point)) == {11} and np.ptp(few.image) == len(few.blocks) - 1
+    assert few.sources == every.sources and few.sha256 != every.sha256
+    assert few.split == f"{every.split}:ref,e1,e2,e3,e4,e5,h1,h2,h3,h4,h5"
+    (all_named,) = training_sets.open_sets([folder], {"strips": "hard+tough+easy"})
+    assert (all_named.sha256, all_named.split) == (every.sha256, every.split)
+
+
+def test_an_option_goes_to_the_sets_whose_form_has_it(samples):
+    both = [str(samples["phototour"]), str(samples["hpatches"])]
+    scenes, few = training_sets.open_sets(both, {"strips": "easy"})
+    assert len(few.blocks) * 16 == 6 * len(training_sets.open_set(both[1]).blocks)
+    assert scenes.sha256 == training_sets.open_set(both[0]).sha256
+    with pytest.raises(
+        LookupError, match=r"data_options of .*: no option named 'strips'; known: none"
+    ):
+        training_sets.open_sets(both[:1], {"strips": "easy"})
+    with pytest.raises(LookupError, match=r"no option named 'strip'; did you mean 'strips'\?"):
+        training_sets.open_sets(both, {"strip": "easy"})
+
+
+@pytest.mark.parametrize(
+    ("strips", "told"),
+    [
+        ("easy+hart", "strips=easy\\+hart: no strip named 'hart'; did you mean 'hard'"),
+        ("", "no strip named ''"),
+        ("e1", "no strip named 'e1'"),
+        ("easy+easy", "names a level twice"),
+    ],
+)
+def test_levels_that_hpatches_does_not_have_are_refused(samples, strips, told):
+    with pytest.raises((ValueError, LookupError), match=told):
+        training_sets.open_sets([str(samples["hpatches"])], {"strips": strips})
+
+
 def test_several_are_one_set_in_which_no_point_and_no_image_is_shared(samples):
     folders = [str(samples["phototour"]), str(samples["romepatches"])]
     alone = [training_sets.open_set(folder) for folder in folders]

@@ -93,6 +93,9 @@ def test_settings_go_over_the_file_by_their_path(file):
         ("data.x=1", "data is no table"),
         ("data=5", "data: Input should be a valid tuple"),
         ("data=scenes", "data: Input should be a valid tuple"),
+        ("wrong_labels=1", "wrong_labels: Input should be less than 1"),
+        ("wrong_labels=-0.1", "wrong_labels: Input should be greater than or equal to 0"),
+        ("data_options=easy", "data_options: Input should be a valid dictionary"),
         ("seed", "not KEY=VALUE"),
     ],
 )
@@ -116,6 +119,8 @@ def test_what_is_not_known_or_of_another_type_is_refused(file, setting, told):
         ("augmentation.dihedral=true", "augmentation", recipe.Augmentation(dihedral=True)),
         ("augmentation.dihedral=tfeat", "augmentation", recipe.Augmentation(dihedral="tfeat")),
         ("checkpoints.every=none", "checkpoints", recipe.Checkpoints()),
+        ("data_options.strips=easy+hard", "data_options", {"strips": "easy+hard"}),
+        ("wrong_labels=0.05", "wrong_labels", 0.05),
     ],
 )
 def test_the_type_of_a_setting_decides_how_its_text_is_read(file, setting, key, value):
