@@ -21,6 +21,7 @@ from harness.commands import (
     looking,
     onnx_export,
     options,
+    reproducing,
     training,
     weights,
 )
@@ -58,6 +59,7 @@ _add(app, comparing.compare)
 _add(app, looking.check)
 _add(app, training.train)
 _add(app, training.recipes)
+_add(app, reproducing.reproduce)
 _add(app, fitting.fit)
 _add(app, installed.doctor, "doctor")
 

@@ -12,18 +12,20 @@ from harness.reproduce.items import BUDGETS, Part, folders_of_papers, parsed
 
 
 class Place(Part):
-    """Where data of a name are: one of `sample`, `build`, `folder`, or a fetched set of the name."""
+    """Where the data of a name are: a sample, a built set, a folder, or the fetched set."""
 
     sample: str = ""  # an installed sample
     build: str = ""  # a builder, which makes the data from `images`
     images: str = ""  # folder below --data
-    options: dict[str, Any] = {}  # of the builder
+    options: dict[str, Any] = Field(default={})  # of the builder
     folder: str = ""  # below --data; empty: the name of the data
     part: str = ""  # the part of the folder that is meant, such as one of several scenes
     split: str = ""  # of the protocol; empty: its usual one
     keypoints: str = ""  # of the protocol
     frames: str = ""  # folder of regions below --data, for the protocol
     settings: tuple[str, ...] = ()  # of recipes that learn from these data
+    points: int = Field(default=0, ge=0)  # of the training data, to foretell the cost; 0: counted
+    each: int = Field(default=2, ge=2)  # patches of a point
 
 
 class Budget(Part):
@@ -32,16 +34,18 @@ class Budget(Part):
     about: str  # a sentence for pages
     tells: bool = True  # whether its numbers can support or refute a claim
     settings: tuple[str, ...] = ()  # of every recipe, before those of the cell
-    method: dict[str, Any] = {}  # options of the methods that have them
-    network: dict[str, Any] = {}  # options of the networks that have them
+    method: dict[str, Any] = Field(default={})  # options of the methods that have them
+    network: dict[str, Any] = Field(default={})  # options of the networks that have them
     seeds: int | None = Field(default=None, ge=1)  # most seeds of a cell
     keep: int | None = Field(default=None, ge=1)  # most values of an axis
     points: int = Field(default=10, ge=1)  # epochs that are scored, of cells that ask for them
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     onnx: bool = True  # describe by ONNX Runtime; false: by PyTorch, without an export
-    protocols: dict[str, dict[str, Any]] = {}  # options of protocols, by the name of the family
-    measures: dict[str, dict[str, Any]] = {}  # arguments of measures, by their name
-    places: dict[str, Place] = {}  # by the name of the data
+    protocols: dict[str, dict[str, Any]] = Field(
+        default={}
+    )  # options of protocols, by the name of the family
+    measures: dict[str, dict[str, Any]] = Field(default={})  # arguments of measures, by their name
+    places: dict[str, Place] = Field(default={})  # by the name of the data
 
 
 def names() -> list[str]:

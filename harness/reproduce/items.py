@@ -49,15 +49,17 @@ class Cell(Part):
     wrap: str = ""  # wrappers around the trained model, as in "NAME|NAME"
     epochs: bool = False  # score the weights of several epochs
     protocol: str = ""
-    options: dict[str, Any] = {}  # of the protocol
+    options: dict[str, Any] = Field(default={})  # of the protocol
     test: tuple[str, ...] = ()  # names of tested data; the value is the mean over them
     score: str = ""  # name of the score in the record; empty: the protocol's headline
     measure: str = ""  # name of an installed measure, in place of a protocol
-    arguments: dict[str, Any] = {}  # of the measure
-    published: dict[str, str] = {}  # columns of the published numbers that belong to the cell
+    arguments: dict[str, Any] = Field(default={})  # of the measure
+    published: dict[str, str] = Field(
+        default={}
+    )  # columns of the published numbers that belong to the cell
 
     def changed(self, by: "Cell") -> "Cell":
-        """This cell with the settings of another: tables and settings are joined, others replaced."""
+        """This cell, changed by another; tables and settings are joined, others are replaced."""
         values: dict[str, Any] = {name: getattr(by, name) for name in by.model_fields_set}
         for name in ("options", "arguments", "published"):
             values[name] = {**getattr(self, name), **getattr(by, name)}
@@ -94,7 +96,7 @@ class Change(Part):
     """What a budget changes in an item; an axis is replaced as a whole."""
 
     cell: Cell = Cell()
-    axes: Axes = {}
+    axes: Axes = Field(default={})
 
 
 class Item(Part):
@@ -106,11 +108,11 @@ class Item(Part):
     rows: tuple[str, ...] = ()  # axes
     columns: tuple[str, ...] = ()
     cell: Cell = Cell()
-    axes: Axes = {}
+    axes: Axes = Field(default={})
     mean: Mean | None = None
     compare: tuple[str, str] | None = None  # two values of the first axis of rows: Mann-Whitney's p
     figure: Figure | None = None
-    at: dict[str, Change] = {}  # by the name of a budget
+    at: dict[str, Change] = Field(default={})  # by the name of a budget
 
     @model_validator(mode="after")
     def _axes_are_shown(self) -> "Item":
@@ -210,9 +212,7 @@ def cells(item: Item, budget: str, keep: int | None) -> Iterator[tuple[dict[str,
         yield dict(zip(shown, (name for name, _ in values), strict=True)), cell
 
 
-def _kept(
-    values: list[tuple[str, Cell]], keep: int | None, chosen: bool
-) -> list[tuple[str, Cell]]:
+def _kept(values: list[tuple[str, Cell]], keep: int | None, chosen: bool) -> list[tuple[str, Cell]]:
     if keep is None or chosen or len(values) <= keep:
         return values
     return [*values[: keep - 1], values[-1]]

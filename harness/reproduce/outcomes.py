@@ -41,8 +41,8 @@ class Seen(Part):
     value: float | None = None
     decimals: int | None = None  # None: the value is a fraction
     lower_is_better: bool = False
-    curves: Lines = {}
-    points: Lines = {}
+    curves: Lines = Field(default={})
+    points: Lines = Field(default={})
     strips: tuple[Strip, ...] = ()
 
 
@@ -84,8 +84,8 @@ class Outcome(Part):
     form: int = Field(default=1, ge=1, le=1)
     item: str
     budget: str
-    trained_on: dict[str, str] = {}  # data of the item -> data that stood for them
-    tested_on: dict[str, str] = {}
+    trained_on: dict[str, str] = Field(default={})  # data of the item -> data that stood for them
+    tested_on: dict[str, str] = Field(default={})
     cells: tuple[Measured, ...]
 
     def at(self, wanted: Place) -> list[Measured]:

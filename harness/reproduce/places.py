@@ -73,7 +73,10 @@ def _built(place: Place, name: str, given: Path | None, out: Path) -> Path:
             f" folder {place.images} in it"
         )
     told = json.dumps([place.build, place.images, place.options], sort_keys=True)
-    folder = out / f"{place.build}-{Path(place.images).name}-{hashlib.sha256(told.encode()).hexdigest():.8}"
+    folder = (
+        out
+        / f"{place.build}-{Path(place.images).name}-{hashlib.sha256(told.encode()).hexdigest():.8}"
+    )
     if not folder.is_dir():
         maker = registry.load("builders", place.build)
         folder.parent.mkdir(parents=True, exist_ok=True)

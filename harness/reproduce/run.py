@@ -48,6 +48,7 @@ class Bench:
     located: dict[str, Located] = field(default_factory=dict)
     protocols: dict[str, Protocol] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)  # key of a training -> its error
+    wanted: dict[str, list[Protocol]] = field(default_factory=dict)  # by the name of a subject
 
     def locate(self, name: str) -> Located:
         """The data of a name."""
@@ -105,6 +106,8 @@ def reproduce(name: str, budget: str, bench: Bench) -> Outcome:
     cells = [*items.cells(item, budget, bench.budget.keep)]
     planned = [_attempt(_trainings, cell, bench) for _, cell in cells]
     _train_all([one for plan in planned if isinstance(plan, list) for one in plan], bench)
+    for (_, cell), plan in zip(cells, planned, strict=True):
+        _attempt(_want, cell, plan, bench)
     measured = []
     for (at, cell), plan in zip(cells, planned, strict=True):
         if isinstance(plan, str):
@@ -187,6 +190,15 @@ def _train_all(wanted: Sequence[Training], bench: Bench) -> None:
         if error is not None:
             log.warning("%s: %s", one.name, error)
             bench.failed[one.key] = error
+
+
+def _want(cell: Cell, plan: Sequence[Training] | str, bench: Bench) -> None:
+    """Note the protocols of a cell, so that tasks on the same patches are evaluated together."""
+    if isinstance(plan, str) or not cell.protocol:
+        return
+    tasks = [bench.protocol(cell.protocol, test, cell.options) for test in cell.test]
+    for subject in _subjects(cell, [one for one in plan if one.is_done(bench.out)], bench):
+        bench.wanted.setdefault(subject.name, []).extend(tasks)
 
 
 def _measured(at: dict[str, str], cell: Cell, plan: Sequence[Training], bench: Bench) -> Measured:
@@ -272,28 +284,46 @@ def _score(record: Record, score: str) -> str:
 
 def _record(subject: Subject, task: Protocol, bench: Bench) -> Record:
     """The record of a model on a task: the kept one if it is of these weights and data."""
-    file = results.file_of(bench.out, subject.name, task)
-    model: Descriptor | None = None
-    if file.is_file():
-        kept = results.read(file)
-        model = _model(subject, bench) if subject.training is None else None
-        weights = model.weights if model else _weights(subject, bench)
-        same = (kept.data.sha256, kept.protocol.version, kept.model.weights)
-        revised = model is not None and kept.model.revision != model.revision
-        if same == (task.dataset.sha256, task.version, weights) and not revised:
-            return kept
-        file.unlink()
-    model = model or _model(subject, bench)
-    (made,) = api.evaluate(model, task, results=bench.out, cache=False)
+    kept = _kept(subject, task, bench)
+    if kept is not None:
+        return kept
+    # Tasks on the same patches share their description.
+    others = {
+        (one.name, *sorted(one.options.items())): one
+        for one in bench.wanted.get(subject.name, [])
+        if one.dataset.blocks is task.dataset.blocks and one is not task
+    }
+    missing = [one for one in others.values() if _kept(subject, one, bench) is None]
+    model = _model(subject, bench)
+    made, *_ = api.evaluate(model, [task, *missing], results=bench.out, cache=False)
     return made
 
 
-def _weights(subject: Subject, bench: Bench) -> str:
+def _kept(subject: Subject, task: Protocol, bench: Bench) -> Record | None:
+    """The kept record, if it is of these weights and data; a record that is not is removed."""
+    file = results.file_of(bench.out, subject.name, task)
+    if not file.is_file():
+        return None
+    kept = results.read(file)
+    revised = False
+    if subject.training is None:
+        model = _model(subject, bench)
+        weights, revised = model.weights, kept.model.revision != model.revision
+    else:
+        weights = _weights(subject, bench)
+    same = (kept.data.sha256, kept.protocol.version, kept.model.weights)
+    if same == (task.dataset.sha256, task.version, weights) and not revised:
+        return kept
+    file.unlink()
+    return None
+
+
+def _weights(subject: Subject, bench: Bench) -> str | None:
     assert subject.training is not None
     folder = subject.training.folder(bench.out)
     if subject.epoch is not None:
         folder = folder / trainings.EPOCHS / f"{subject.epoch:05}"
-    weights: str = trainings.facts(folder)["weights"]
+    weights: str | None = trainings.facts(folder)["weights"]
     return weights
 
 
@@ -345,9 +375,7 @@ def _told(folder: Path) -> str:
         return hashlib.sha256("\n".join(sizes).encode()).hexdigest()
 
 
-def _names(
-    bench: Bench, wanted: Iterator[str], told: Callable[[Located], str]
-) -> dict[str, str]:
+def _names(bench: Bench, wanted: Iterator[str], told: Callable[[Located], str]) -> dict[str, str]:
     """What stands for each name of data; names without data are left out."""
     found = {}
     for name in dict.fromkeys(wanted):

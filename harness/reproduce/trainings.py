@@ -46,7 +46,7 @@ class Training:
     @property
     def name(self) -> str:
         """Name of the model."""
-        return f"{self.recipe}-{self.key:.10}"
+        return f"{Path(self.recipe).stem}-{self.key:.10}"
 
     def folder(self, out: Path) -> Path:
         """Its folder."""

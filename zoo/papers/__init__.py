@@ -1,4 +1,4 @@
-"""The papers' tables and figures as items of `harness reproduce`, their budgets and their claims."""
+"""Tables and figures of papers as items of `harness reproduce`, with budgets and claims."""
 
 from pathlib import Path
 

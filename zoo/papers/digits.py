@@ -143,7 +143,7 @@ def _curve(match: Bool[np.ndarray, " m"], distance: Float64[np.ndarray, " m"]) -
 
 
 def sample() -> Path:
-    """A folder of made-up digits in MNIST's files, in the cache; for tests of the whole way only."""
+    """A cached folder of made-up digits in MNIST's files, for trials only."""
     return cache.folder("datasets", "digits-sample", make=make, is_whole=Path.is_dir)
 
 
