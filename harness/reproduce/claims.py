@@ -28,7 +28,7 @@ NOTE = (
     " errors, with the opposite sign: above 0, the claim holds. The 95 % interval decides:"
     " “yes” if it lies above 0, “no, worse” if below. It is over training seeds if both sides"
     " have three or more (Student's t of pairs with the same seed); else over the scenes of the"
-    " records, if all cells are of the same three scenes or more; else over the pairs of cells,"
+    " records, if all cells are of the same three scenes or more; else over the pairs of numbers,"
     " if there are three or more. These intervals answer different questions and are never"
     " mixed. One pair of cells, and a budget whose numbers say nothing, give no answer."
 )
@@ -218,11 +218,20 @@ def _over_scenes(pairs: Pairs, out: Path) -> Sample | None:
 
 
 def _over_cells(pairs: Pairs, out: Path) -> Sample | None:
-    """The interval over pairs of cells, if there are three or more."""
-    if len(pairs) < FEWEST:
+    """The interval over pairs of numbers, if there are three or more.
+
+    A cell that is a mean over several tested data counts as several numbers.
+    """
+    differences = np.concatenate([_numbers(a) - _numbers(b) for a, b in pairs])
+    if len(differences) < FEWEST:
         return None
-    differences = np.array([_difference(*pair) for pair in pairs])
-    return f"{len(pairs)} pairs of cells", _students(differences), float(differences.mean())
+    told = f"{len(differences)} pairs of numbers"
+    return told, _students(differences), float(differences.mean())
+
+
+def _numbers(one: Measured) -> np.ndarray:
+    """The mean over seeds of each number that the cell is a mean of."""
+    return np.mean([value.parts or (value.value,) for value in one.final], axis=0)
 
 
 def _difference(a: Measured, b: Measured) -> float:

@@ -75,7 +75,7 @@ class Mean(Part):
     """A further column: the mean over the columns of a row."""
 
     title: str = "mean"
-    score: str = ""  # name of the score in the published numbers
+    scores: tuple[str, ...] = ()  # its names in the published numbers
 
 
 class Figure(Part):

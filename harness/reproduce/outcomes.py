@@ -20,6 +20,7 @@ class Value(Part):
     seed: int = 0
     epoch: int | None = None  # None: the last
     interval: tuple[float, float] | None = None  # 95 %, as its protocol defines it
+    parts: tuple[float, ...] = ()  # that it is the mean of, if it is one
     records: tuple[str, ...] = ()  # files below the folder of the outcome
 
 

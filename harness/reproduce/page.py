@@ -13,7 +13,7 @@ from harness.records import markdown_table
 from harness.records.published import PublishedNumber
 from harness.reproduce import items, published_cells
 from harness.reproduce.budgets import Budget
-from harness.reproduce.items import Cell, Found
+from harness.reproduce.items import Cell, Found, Item
 from harness.reproduce.outcomes import Measured, Outcome
 
 MISSING = "—"
@@ -30,7 +30,7 @@ class Row:
     """A row of the table: the measured cells, and the published ones by source."""
 
     label: str
-    cells: tuple[Measured | None, ...]  # one for each column
+    cells: tuple[Measured | None, ...]  # one for each column; () if the row is only quoted
     published: dict[str, tuple[PublishedNumber | None, ...]]  # with the mean, if there is one
 
 
@@ -71,7 +71,26 @@ def table(
         }
         row = tuple(measured.get(_key(cells[column][0])) for column in columns)
         made.append(Row(label, row, published))
+    made += _quoted(item, [cell for cells in rows.values() for _, cell in cells.values()], own)
     return Table(columns, item.mean.title if item.mean else "", tuple(made))
+
+
+def _quoted(item: Item, cells: Sequence[Cell], own: Sequence[PublishedNumber]) -> Iterator[Row]:
+    """Yields rows of the methods that only the sources have."""
+    if len(item.rows) != 1:
+        return
+    for method, of_method in published_cells.unmeasured(cells, own).items():
+        found = [published_cells.of_cell(cell, own) for cell in of_method]
+        means = published_cells.of_mean(item, of_method[0], own)
+        published = {
+            source: (
+                *(one.get(source) for one in found),
+                *([means.get(source)] if item.mean else []),
+            )
+            for source in dict.fromkeys(source for one in found for source in one)
+        }
+        if published:
+            yield Row(method, (), published)
 
 
 def mean_of(row: Row) -> float | None:
@@ -122,9 +141,9 @@ def to_csv(
     lines.writerow(HEAD)
     for row in shown.rows:
         titles = (*shown.columns, *([shown.mean] if shown.mean else []))
-        for column, one in zip(shown.columns, row.cells, strict=True):
+        for column, one in zip(shown.columns, row.cells, strict=bool(row.cells)):
             lines.writerow([csv_cell(row.label), csv_cell(column), HERE, *_csv_cells(one)])
-        if shown.mean:
+        if shown.mean and row.cells:
             mean = mean_of(row)
             rest = ["" if mean is None else repr(mean), "", "", "", "", ""]
             lines.writerow([csv_cell(row.label), csv_cell(shown.mean), HERE, *rest])
@@ -158,7 +177,8 @@ def _lines(shown: Table) -> Iterator[str]:
         if shown.mean:
             mean = mean_of(row)
             cells += [MISSING if mean is None else f"{100 * mean:.2f}"]
-        rows.append([markdown(row.label), HERE, *cells])
+        if row.cells:
+            rows.append([markdown(row.label), HERE, *cells])
         for source, numbers in row.published.items():
             quoted = [MISSING if one is None else f"*{one.shown}*" for one in numbers]
             rows.append([markdown(row.label), f"*{markdown(source)}*", *quoted])
@@ -201,7 +221,7 @@ def _compared(shown: Table, better: str, worse: str) -> Iterator[str]:
 def _reasons(shown: Table) -> Iterator[str]:
     """A line for each cell without a number: which one, and why."""
     for row in shown.rows:
-        for column, one in zip(shown.columns, row.cells, strict=True):
+        for column, one in zip(shown.columns, row.cells, strict=bool(row.cells)):
             if one is None or one.missing:
                 why = one.missing if one else "not measured with this budget"
                 name = ", ".join(filter(None, [row.label, column]))

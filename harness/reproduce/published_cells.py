@@ -29,6 +29,16 @@ def of_cell(cell: Cell, numbers: Sequence[PublishedNumber]) -> dict[str, Publish
     wanted = {key: text.format(**known) for key, text in known.items() if key in COLUMNS}
     if cell.model:
         wanted["trained_on"] = ""
+    found = _matching(wanted, numbers)
+    if not found and "trained_on" in wanted:  # sources do not always say it
+        found = _matching({**wanted, "trained_on": ""}, numbers)
+    return found
+
+
+def _matching(
+    wanted: dict[str, str], numbers: Sequence[PublishedNumber]
+) -> dict[str, PublishedNumber]:
+    """The number with these columns in each source."""
     found: dict[str, PublishedNumber] = {}
     for one in numbers:
         if all(getattr(one, key) == text for key, text in wanted.items()):
@@ -41,6 +51,29 @@ def of_cell(cell: Cell, numbers: Sequence[PublishedNumber]) -> dict[str, Publish
     return found
 
 
+def unmeasured(cells: Sequence[Cell], numbers: Sequence[PublishedNumber]) -> dict[str, list[Cell]]:
+    """Cells of the methods that the sources print and the item does not measure, by method.
+
+    They are the cells of a row of the item with another method, so that whole rows can be quoted.
+
+    Args:
+        cells: all cells of the item; a row of them is repeated for each method.
+        numbers: those of the item's sources.
+    """
+    named = [one for one in cells if "method" in one.published]
+    own = {one.published["method"].format(**one.published) for one in named}
+    first = [one for one in named if one.published["method"] == named[0].published["method"]]
+    others = dict.fromkeys(one.method for one in numbers if one.method not in own)
+    return {
+        method: [
+            one.model_copy(update={"published": {**one.published, "method": method}, "model": ""})
+            for one in first
+        ]
+        for method in others
+        if named
+    }
+
+
 def of_item(item: Item, numbers: Sequence[PublishedNumber]) -> list[PublishedNumber]:
     """The published numbers of the item's sources."""
     return [one for one in numbers if one.source in item.sources]
@@ -50,12 +83,12 @@ def of_mean(
     item: Item, cell: Cell, numbers: Sequence[PublishedNumber]
 ) -> dict[str, PublishedNumber]:
     """The published mean over the columns of a row, in each source that prints it."""
-    if item.mean is None or not item.mean.score or "method" not in cell.published:
+    if item.mean is None or "method" not in cell.published:
         return {}
     method = cell.published["method"].format(**cell.published)
     where = cell.published.get("where")
     return {
         one.source: one
         for one in numbers
-        if (one.method, one.score) == (method, item.mean.score) and where in (None, one.where)
+        if one.method == method and one.score in item.mean.scores and where in (None, one.where)
     }

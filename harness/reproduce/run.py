@@ -258,6 +258,7 @@ def _value(subject: Subject, tasks: Sequence[Protocol], score: str, bench: Bench
         value=float(np.mean(values)),
         seed=subject.seed,
         epoch=subject.epoch,
+        parts=tuple(values) if len(values) > 1 else (),
         interval=intervals[0] if len(found) == 1 else interval_over_parts(values, intervals),
         records=tuple(file.as_posix() for file in files),
     )

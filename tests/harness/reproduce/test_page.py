@@ -49,13 +49,15 @@ def rows(text):
 
 
 def test_measured_and_published_numbers_have_rows_of_their_own(found):
-    printed = [number(), number(where="Table 2", value="99.9")]
+    other = number(method="Other", trained_on="somewhere", value="42.1")
+    printed = [number(), other, number(where="Table 2", value="99.9")]
     text = page.to_markdown(found, WHOLE, BUDGET, printed)
     assert rows(text)[2:] == [
         "| Mean | here | 50.00 | 70.00 | 60.00 |",
         "| Mean | *Toy paper, Table 1* | *52.8* | *52.8* | — |",
         "| Small | here | 30.00 ± 10.00 | 20.00 ± 10.00 | 25.00 |",
         "| Fast | here | 10.00 | — | — |",
+        "| Other | *Toy paper, Table 1* | *42.1* | *42.1* | — |",
     ]
     assert "- Fast, Notre Dame: it \\| failed" in text and "99.9" not in text
     assert "**Budget toy**: a test." in text
@@ -70,6 +72,7 @@ def test_the_csv_file_has_full_precision_and_names_what_is_missing(found):
     assert by["Fast", "Notre Dame", "here"]["value"] == ""
     assert by["Fast", "Notre Dame", "here"]["why missing"] == "it | failed"
     assert by["Fast", "mean", "here"]["value"] == ""
+    assert not [one for one in lines if one["row"] == "Other"]
     assert float(by["Mean", "Liberty", "Toy paper, Table 1"]["value"]) == pytest.approx(0.528)
 
 
@@ -150,7 +153,7 @@ def test_cells_decide_a_claim_if_there_are_three_pairs():
     ones = [cell("Small", f"{i}", 0.1 + i / 100) for i in range(4)]
     others = [cell("Mean", f"{i}", 0.2 + i / 90) for i in range(4)]
     found = answered(*ones, *others)
-    assert (found.verdict, found.unit) == ("yes", "4 pairs of cells")
+    assert (found.verdict, found.unit) == ("yes", "4 pairs of numbers")
 
 
 def test_one_pair_and_missing_cells_give_no_answer():
