@@ -39,7 +39,7 @@ def to_svg(found: Found, outcome: Outcome) -> str | None:
     budget = f"budget {outcome.budget}"
     axes.set_title(f"{found.item.title}\n{found.item.sources[0]}, {budget}", fontsize=9)
     text = io.StringIO()
-    fixed = {"svg.hashsalt": found.name, "svg.fonttype": "none"}
+    fixed: dict[Any, Any] = {"svg.hashsalt": found.name, "svg.fonttype": "none"}
     with matplotlib.rc_context(fixed):
         drawn.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
