@@ -15,12 +15,22 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harness.api import evaluate, export_onnx, leaderboard, read_records
+    from harness.auditing import Audit, audit
     from harness.errors import HarnessError
     from harness.fitting import fit
     from harness.loading import load_model, load_protocol, wrap
     from harness.records.comparison import compare
     from harness.records.record import Record
-    from harness.types import Block, Dataset, Descriptions, Descriptor, Protocol, Quantity, Scores
+    from harness.types import (
+        Block,
+        Dataset,
+        Descriptions,
+        Descriptor,
+        Parts,
+        Protocol,
+        Quantity,
+        Scores,
+    )
     from harness.wrapping import Wrapper
 
 # ONNX Runtime reports to its maker unless this is set before its import, which may be a plug-in's.
@@ -28,16 +38,19 @@ if not os.environ.get("ORT_DISABLE_TELEMETRY"):  # 0 stays 0
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 __all__ = [
+    "Audit",
     "Block",
     "Dataset",
     "Descriptions",
     "Descriptor",
     "HarnessError",
+    "Parts",
     "Protocol",
     "Quantity",
     "Record",
     "Scores",
     "Wrapper",
+    "audit",
     "compare",
     "evaluate",
     "export_onnx",
@@ -50,6 +63,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Audit": "harness.auditing",
+    "audit": "harness.auditing",
     "HarnessError": "harness.errors",
     "Record": "harness.records.record",
     "Wrapper": "harness.wrapping",

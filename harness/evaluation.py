@@ -23,6 +23,7 @@ from harness.types import (
     Descriptor,
     Patches,
     Protocol,
+    Rows,
     Scores,
     Vectors,
     must_be_stored_exactly,
@@ -120,8 +121,9 @@ def describe(
     progress: Progress = lambda done: None,
     probe: str | None = None,
     leave_out: Collection[str] = (),
+    rows: Rows | None = None,
 ) -> Descriptions:
-    """The vectors of all patches of a data set; one block of patches is in memory at a time.
+    """The vectors of patches of a data set; one block of patches is in memory at a time.
 
     Args:
         model: the model that describes the patches.
@@ -131,6 +133,7 @@ def describe(
         progress: called after each block.
         probe: `fingerprint(model)`, if it is known.
         leave_out: cells whose patches are not described; their vectors are zeros.
+        rows: the patches to describe; None: all. The vectors of other patches are zeros.
 
     Raises:
         InputError: if the model gives another number, type or length of rows than it declares, or
@@ -141,10 +144,16 @@ def describe(
     vectors = np.empty((len(dataset), model.width), model.distance.dtype)
     start = 0
     of_blocks: dict[str, Vectors] = {}
-    for block, rows in described_blocks(
-        model, dataset, cache=cache, batch_size=batch_size, probe=probe, leave_out=leave_out
+    for block, of_block in described_blocks(
+        model,
+        dataset,
+        cache=cache,
+        batch_size=batch_size,
+        probe=probe,
+        leave_out=leave_out,
+        rows=rows,
     ):
-        vectors[start : start + block.size] = rows
+        vectors[start : start + block.size] = of_block
         if not _is_of(block, leave_out):
             of_blocks[block.name] = vectors[start : start + block.size]
         start += block.size
@@ -162,15 +171,31 @@ def described_blocks(
     batch_size: int = BATCH,
     probe: str | None = None,
     leave_out: Collection[str] = (),
+    rows: Rows | None = None,
 ) -> Iterator[tuple[Block, Vectors]]:
-    """Yields each block of a data set with its checked vectors, from the cache if it has them."""
+    """Yields each block of a data set with its checked vectors, from the cache if it has them.
+
+    A block of which only some rows are wanted is not cached.
+    """
     of_model = _origin(model, probe) if cache and isinstance(model, Descriptor) else {}
+    wanted = np.ones(len(dataset), bool)
+    if rows is not None:
+        wanted[:] = False
+        wanted[rows] = True
+    start = 0
     for block in dataset.blocks:
-        if _is_of(block, leave_out):
+        some = wanted[start : start + block.size]
+        start += block.size
+        if _is_of(block, leave_out) or (block.size and not some.any()):
             yield block, np.zeros((block.size, model.width), model.distance.dtype)
             continue
         if isinstance(model, VectorFolder):
             yield block, _checked(model, block.name, block.size, model.read(block))
+            continue
+        if not some.all():
+            vectors = np.zeros((block.size, model.width), model.distance.dtype)
+            vectors[some] = _described(model, block.name, _patches(block)[some], batch_size)
+            yield block, vectors
             continue
         origin = of_model | {"block": block.sha256}
         known = cache.read_array(origin) if cache else None

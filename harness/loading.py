@@ -119,7 +119,7 @@ def load_protocols(name: str, options: Options, *, silent: bool = True) -> list[
     """
     names = protocol_names(name)
     given = with_data(options)
-    return [_opened(one, given, silent=silent) for one in names]
+    return [open_protocol(one, given, silent=silent) for one in names]
 
 
 def of_data(options: Mapping[str, Any], data: str | Path | None, split: str | None) -> Options:
@@ -176,7 +176,12 @@ def protocol_names(name: str) -> list[str]:
     return below
 
 
-def _opened(name: str, given: Options, *, silent: bool) -> Protocol:
+def open_protocol(name: str, given: Options, *, silent: bool = True) -> Protocol:
+    """The protocol of one name, with exactly these options; without data, on its sample.
+
+    Raises:
+        HarnessError: as `load_protocol` does.
+    """
     maker = registry.load("protocols", name)
     what = f"protocol {name}"
     with errors.naming(what), progress.shown(f"opening {what}", silent=silent):

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -235,6 +235,24 @@ class Scores:
 
 
 @dataclass(frozen=True, eq=False)
+class Parts:
+    """Parts of a protocol that can be scored alone, such as scenes, so that records can be audited.
+
+    Each score of the protocol is either a part's own (in the result of `score`) or follows from the
+    scores of all parts (in the result of `sum_up`).
+    """
+
+    names: tuple[str, ...]
+    # Rows of the data set whose vectors a part needs; other vectors may be zeros.
+    rows: Callable[[str], Rows]
+    # The breakdowns of some parts, and their own scores and intervals.
+    score: Callable[[Descriptions, Sequence[str]], Scores]
+    # From the numbers of all parts: the scores and intervals that follow from them.
+    sum_up: Callable[[Scores], Scores]
+    sums_intervals: bool = True  # False: intervals that are not a part's own can't be summed up
+
+
+@dataclass(frozen=True, eq=False)
 class Protocol:
     """One published evaluation: a data set and the scores that it prints. Never sees a model."""
 
@@ -253,6 +271,7 @@ class Protocol:
     # Those of the maker's options that differ from the default and change scores, as a user would
     # give them: {"ties": "official"}. Scores of different options are never compared.
     options: Mapping[str, str] = field(default_factory=dict)
+    parts: Parts | None = None  # None: no part can be scored without the others
 
 
 @dataclass(frozen=True, eq=False)

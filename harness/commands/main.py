@@ -13,6 +13,7 @@ import typer
 
 from harness import extras, stopping
 from harness.commands import (
+    auditing,
     comparing,
     data,
     evaluating,
@@ -56,6 +57,7 @@ _add(app, installed.models)
 _add(app, installed.protocols)
 _add(app, evaluating.leaderboard)
 _add(app, comparing.compare)
+_add(app, auditing.audit)
 _add(app, looking.check)
 _add(app, training.train)
 _add(app, training.recipes)

@@ -14,6 +14,7 @@ from harness.types import Block, Dataset, Descriptions, Protocol, Scores
 RANDOM = 10  # random descriptors, which give mean and spread of chance scores
 CHANCE = 4.0  # standard deviations of one score; the mean of RANDOM scores is known to 1/3 of one
 LEAST_SPREAD = 1e-3  # least standard deviation, as coarse scores of few pairs may all agree
+NO_PARTS = "does not apply: no part can be scored without the others"
 MISLABELLED = 0.02  # error of an oracle: 0.3 % of "inter" negatives in 3 HPatches sequences match
 
 
@@ -34,6 +35,8 @@ def check_protocol(protocol: Protocol) -> list[Law]:
         "the same vectors score the same again": _score_again,
         "the vectors are not written to": _vectors_stay,
         "the order of rows does not matter": _row_order,
+        "each part scores alone as with the others": _parts_alone,
+        "what is no part's own follows from the parts": _parts_summed,
     }
     return [tried(name, partial(law, protocol)) for name, law in laws.items()]
 
@@ -208,6 +211,61 @@ def _row_order(protocol: Protocol) -> str:
         within=1e-9,
     )
     return ""
+
+
+def _parts_alone(protocol: Protocol) -> str:
+    """A part is scored with the vectors of its rows only; all others are zeros."""
+    if protocol.parts is None:
+        return NO_PARTS
+    vectors = _normal(protocol)
+    whole = _score(protocol, vectors)
+    for name in protocol.parts.names:
+        some = np.zeros_like(vectors)
+        rows = protocol.parts.rows(name)
+        some[rows] = vectors[rows]
+        alone = protocol.parts.score(Descriptions(protocol.dataset, some, L2), [name])
+        if alone.scenes.keys() - {name}:
+            raise Broken(f"{name} alone has scores of {', '.join(alone.scenes)}")
+        _must_hold(alone, whole, f"{name} alone", within=1e-12)
+    return ""
+
+
+def _parts_summed(protocol: Protocol) -> str:
+    """Each score and interval is a part's own, or follows from those of all parts."""
+    if protocol.parts is None:
+        return NO_PARTS
+    vectors = _normal(protocol)
+    whole = _score(protocol, vectors)
+    own = protocol.parts.score(Descriptions(protocol.dataset, vectors, L2), protocol.parts.names)
+    summed = protocol.parts.sum_up(whole)
+    _must_hold(summed, whole, "the sum of the parts", within=1e-12)
+    explained = {*own.values, *summed.values}
+    if left := whole.values.keys() - explained:
+        raise Broken(f"{min(left)} is neither a part's own nor follows from the parts")
+    bounds = {*own.intervals, *summed.intervals}
+    if protocol.parts.sums_intervals and (left := whole.intervals.keys() - bounds):
+        raise Broken(f"the interval of {min(left)} is neither a part's own nor follows from them")
+    return ""
+
+
+def _must_hold(found: Scores, whole: Scores, subject: str, *, within: float) -> None:
+    """Each number that was found is the number of the whole protocol."""
+    wanted = _numbers(whole)
+    for name, value in _numbers(found).items():
+        if name not in wanted:
+            raise Broken(f"{subject}: {name} is no score of the protocol")
+        if not abs(value - wanted[name]) <= within * max(1.0, abs(wanted[name])):
+            raise Broken(f"{subject}: {name} is {value!r} instead of {wanted[name]!r}")
+
+
+def _numbers(scores: Scores) -> dict[str, float]:
+    """Scores, breakdowns and ends of intervals, by texts that name them."""
+    numbers = dict(scores.values)
+    for name, (low, high) in scores.intervals.items():
+        numbers |= {f"lower end of {name}": low, f"upper end of {name}": high}
+    for scene, of_scene in scores.scenes.items():
+        numbers |= {f"{name} of {scene}": value for name, value in of_scene.items()}
+    return numbers
 
 
 def _is_quantity(protocol: Protocol, name: str) -> bool:

@@ -7,18 +7,20 @@ not implemented.
 
 import hashlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
-from harness import Block, Dataset, Descriptions, Protocol, Quantity, Scores, parallel
+from harness import Block, Dataset, Descriptions, Parts, Protocol, Quantity, Scores, parallel
 from harness.distances import Distance
 from harness.errors import FileInTheWayError, InputError
 from harness.files import atomic
 from harness.statistics import COVERED
-from harness.types import Patches, Vectors
+from harness.types import Patches, Rows, Vectors
 from protocols.colmap.mapping import quiet
 from protocols.eth import files as official
 from protocols.eth.keypoints import table_of
@@ -67,6 +69,8 @@ USUAL = {
 SUMMED = ("registered", "points", "observations")
 FEW = 15  # images; with fewer, the seed decides whether a run registers nearly all or only two
 TOLD = 20  # pairs of images; matching this many takes long enough for a log message
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -129,15 +133,27 @@ def eth(
     cut = _Cut(side, extent, smoothing)
     opened = open_scenes(sample() if data is None else data, split, keypoints)
     listed = [pairs(scene.images, scene.names, scene.sha256) for scene in opened.scenes]
+
+    def score(described: Descriptions, names: Sequence[str]) -> Scores:
+        return _score(opened.scenes, listed, described, names, ratio, repeats, files)
+
+    names = tuple(scene.name for scene in opened.scenes)
     return Protocol(
         "eth",
         VERSION,
         _dataset(opened, listed, cut),
-        lambda described: _score(opened.scenes, listed, described, ratio, repeats, files),
+        lambda described: score(described, names),
         headline=HEADLINES["eth"],
         quantities=QUANTITIES,
         libraries=("pycolmap",),
         options=unusual(USUAL, ratio=float(ratio), repeats=repeats, **vars(cut)),
+        parts=Parts(
+            names,
+            partial(_rows, opened.scenes),
+            lambda described, some: _without_total(score(described, some)),
+            partial(_sum_up, names),
+            sums_intervals=repeats == 1,  # those of totals are of the runs of all scenes together
+        ),
     )
 
 
@@ -196,15 +212,46 @@ def _block(name: str, image: Path, sha256: str, frames: AffineFrames, cut: _Cut)
     return Block(name, len(frames), digest.hexdigest(), lambda: cut.patches(image, frames))
 
 
+def _rows(scenes: Sequence[ImageScene], name: str) -> Rows:
+    """Rows of all keypoints of a scene."""
+    sizes = {scene.name: sum(map(len, scene.frames)) for scene in scenes}
+    before = [scene.name for scene in scenes].index(name)
+    start = sum(list(sizes.values())[:before])
+    return np.arange(start, start + sizes[name])
+
+
+def _without_total(scores: Scores) -> Scores:
+    """The scores of single scenes."""
+
+    def of_scenes(scored: Mapping[str, T]) -> dict[str, T]:
+        return {name: x for name, x in scored.items() if name.partition("/")[0] != TOTAL}
+
+    return replace(scores, values=of_scenes(scores.values), intervals=of_scenes(scores.intervals))
+
+
+def _sum_up(names: Sequence[str], scored: Scores) -> Scores:
+    """The totals over scenes: the mean of a sum is the sum of means."""
+    return Scores(
+        {
+            f"{TOTAL}/{name}": sum(scored.values[f"{scene}/{name}"] for scene in names)
+            for name in SUMMED
+        }
+    )
+
+
 def _score(
-    scenes: Sequence[ImageScene],
-    listed: Sequence[ImagePairs],
+    all_scenes: Sequence[ImageScene],
+    all_listed: Sequence[ImagePairs],
     described: Descriptions,
+    names: Collection[str],
     ratio: float,
     repeats: int,
     files: Path | None,
 ) -> Scores:
-    vectors = _by_image(scenes, described)
+    """The scores of some scenes, and their sums."""
+    each = zip(all_scenes, all_listed, _by_image(all_scenes, described), strict=True)
+    chosen = [three for three in each if three[0].name in names]
+    scenes, listed, vectors = (list(one) for one in zip(*chosen, strict=True))
     matched = []
     for scene, wanted, of_images in zip(scenes, listed, vectors, strict=True):
         if len(wanted) >= TOLD:

@@ -1,10 +1,11 @@
 """HPatches image matching: find each patch's point among the patches of another image."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from harness import Descriptions, Protocol, Scores, parallel
+from harness import Descriptions, Protocol, parallel
 from harness.distances import Distance
 from harness.metrics import rank_uncertain, trapezoid_average_precision
 from harness.statistics import interval_of_mean
@@ -30,18 +31,30 @@ def matching(
     near, each counts as the nearest with equal probability; with official ties, the first counts.
     """
     return variant.protocol(
-        "matching", tasks.matching, score,
+        "matching", tasks.matching, SEQUENCES.whole, sequences=SEQUENCES,
         data=data, split=split, allow_partial=allow_partial, whitening=whitening, ties=ties,
     )  # fmt: skip
 
 
-def score(opened: HPatches, task: None, described: Descriptions, official: bool) -> Scores:
-    """Score vectors; if `official`, the first of several equally near patches is the nearest."""
+def score(
+    opened: HPatches,
+    task: None,
+    described: Descriptions,
+    numbers: Sequence[int],
+    official: bool,
+) -> variant.Scenes:
+    """Score some sequences; if `official`, the first of equally near patches is the nearest."""
 
     def scored(number: int) -> dict[str, float]:
-        return _sequence(opened, number, described, official)
+        precisions = _precisions(opened, number, described, official)
+        return precisions | _means(precisions)
 
-    scenes = dict(zip(opened.test, parallel.each(scored, range(len(opened.test))), strict=True))
+    each = parallel.each(scored, numbers)
+    return {opened.test[number]: scene for number, scene in zip(numbers, each, strict=True)}
+
+
+def sum_up(opened: HPatches, task: None, scenes: variant.Scenes) -> variant.Summed:
+    """Means over sequences, their intervals, and the means of each sequence."""
     values = {}
     for noise in NOISES:
         for subset, prefix in SUBSETS.items():
@@ -54,12 +67,21 @@ def score(opened: HPatches, task: None, described: Descriptions, official: bool)
         name: interval_of_mean([scene[of_scene] for scene in scenes.values()])
         for name, of_scene in headlines.items()
     }
-    return variant.scores("matching", values, scenes, intervals)
+    return values, {scene: _means(own) for scene, own in scenes.items()}, intervals
 
 
-def _sequence(
+SEQUENCES = variant.Sequences(
+    numbers=lambda opened, task: range(len(opened.test)),
+    rows=HPatches.sequence_rows,
+    score=score,
+    sum_up=sum_up,
+)
+
+
+def _precisions(
     opened: HPatches, number: int, described: Descriptions, official: bool
 ) -> dict[str, float]:
+    """Average precision of each pair of strips of a sequence."""
     values: dict[str, float] = {}
     ref = described.vectors[opened.strip(number, "ref")]
     for noise in NOISES:
@@ -67,9 +89,16 @@ def _sequence(
             other = described.vectors[opened.strip(number, f"{noise[0]}{k}")]
             precision = _average_precision(ref, other, described.distance, official)
             values[f"{noise}/{k}/ap"] = precision
-        values[f"{noise}/map"] = float(np.mean([values[f"{noise}/{k}/ap"] for k in range(1, 6)]))
-    values["map"] = float(np.mean([values[f"{noise}/map"] for noise in NOISES]))
     return values
+
+
+def _means(precisions: Mapping[str, float]) -> dict[str, float]:
+    """Means over the pairs of strips of a sequence."""
+    means = {
+        f"{noise}/map": float(np.mean([precisions[f"{noise}/{k}/ap"] for k in range(1, 6)]))
+        for noise in NOISES
+    }
+    return means | {"map": float(np.mean([means[f"{noise}/map"] for noise in NOISES]))}
 
 
 def _average_precision(ref: Vectors, other: Vectors, distance: Distance, official: bool) -> float:

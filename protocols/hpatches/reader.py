@@ -67,6 +67,11 @@ class HPatches:
         start = int(self.offsets[sequence, STRIPS.index(name)])
         return slice(start, start + self.lengths[self.test[sequence]])
 
+    def sequence_rows(self, sequence: int) -> Rows:
+        """Rows of all strips of a test sequence."""
+        start = int(self.offsets[sequence, 0])
+        return np.arange(start, start + len(STRIPS) * self.lengths[self.test[sequence]])
+
     def train_rows(self) -> Rows:
         """Rows of the reference patches of the training sequences."""
         starts = self.offsets[len(self.test) :, 0]

@@ -1,18 +1,21 @@
 """HPatches patch retrieval: find a point's five other patches in a pool of distractors."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 
-from harness import Descriptions, Protocol, Scores, parallel
+from harness import Descriptions, Protocol, parallel
 from harness.metrics import Ties, rank_counted, trapezoid_average_precision
 from harness.statistics import interval_of_mean
+from harness.types import Rows
 from protocols.hpatches import tasks, variant
 from protocols.hpatches.reader import NOISES, HPatches
 
 POOLS = (100, 500, 1000, 5000, 10000, 15000, 20000)  # patches, including the five positives
 POSITIVES = 5
+NAMES = [f"{noise}/map@{pool}" for noise in NOISES for pool in POOLS]
 QUERIES = 320  # at a time: their distances to 5,000 distractors take 6 MiB
 
 
@@ -32,21 +35,36 @@ def retrieval(
     before a distractor at equal distance.
     """
     return variant.protocol(
-        "retrieval", tasks.retrieval, score,
+        "retrieval", tasks.retrieval, SEQUENCES.whole, sequences=SEQUENCES,
         data=data, split=split, allow_partial=allow_partial, whitening=whitening, ties=ties,
     )  # fmt: skip
 
 
+def queried(opened: HPatches, task: tasks.Retrieval) -> list[int]:
+    """Numbers of the sequences that have a query, ascending."""
+    return np.unique(task.queries.s).tolist()
+
+
+def rows(opened: HPatches, sequence: int) -> Rows:
+    """Rows of a sequence, and of the reference patches of all sequences: its distractors."""
+    references = [opened.strip(number, "ref") for number in range(len(opened.test))]
+    others = [np.arange(strip.start, strip.stop) for strip in references]
+    return np.concatenate([opened.sequence_rows(sequence), *others])
+
+
 def score(
-    opened: HPatches, task: tasks.Retrieval, described: Descriptions, official: bool
-) -> Scores:
-    """Score vectors; if `official`, positives rank first among equal distances."""
-    names = [f"{noise}/map@{pool}" for noise in NOISES for pool in POOLS]
+    opened: HPatches,
+    task: tasks.Retrieval,
+    described: Descriptions,
+    numbers: Sequence[int],
+    official: bool,
+) -> variant.Scenes:
+    """Score some sequences; if `official`, positives rank first among equal distances."""
     parts: list[tuple[int, tasks.Patchlist]] = []
-    for number in range(len(opened.test)):
-        rows = np.flatnonzero(task.queries.s == number)
-        cuts = range(QUERIES, len(rows), QUERIES)
-        parts += [(number, task.queries.take(part)) for part in np.split(rows, cuts) if part.size]
+    for number in numbers:
+        of_it = np.flatnonzero(task.queries.s == number)
+        cuts = range(QUERIES, len(of_it), QUERIES)
+        parts += [(number, task.queries.take(part)) for part in np.split(of_it, cuts)]
 
     def scored(part: tuple[int, tasks.Patchlist]) -> Float[np.ndarray, "queries 21"]:
         return _average_precisions(
@@ -55,24 +73,34 @@ def score(
 
     precisions = parallel.each(scored, parts)
     scenes: dict[str, dict[str, float]] = {}
-    queries = []
-    for number in sorted({number for number, _ in parts}):
+    for number in numbers:
         precision = np.concatenate(
             [part for (n, _), part in zip(parts, precisions, strict=True) if n == number]
         )
-        queries.append(len(precision))
         scene = scenes[opened.test[number]] = dict(
-            zip(names, precision.mean(0).tolist(), strict=True)
+            zip(NAMES, precision.mean(0).tolist(), strict=True)
         )
         scene["map"] = float(precision.mean())
+    return scenes
+
+
+def sum_up(opened: HPatches, task: tasks.Retrieval, scenes: variant.Scenes) -> variant.Summed:
+    """Means over queries, the interval of their mean, and the mean of each sequence."""
+    queries = np.bincount(task.queries.s)[queried(opened, task)].tolist()
     values = {
         name: float(np.average([scene[name] for scene in scenes.values()], weights=queries))
-        for name in names
+        for name in NAMES
     }
-    values["map"] = float(np.mean([values[name] for name in names]))
+    values["map"] = float(np.mean([values[name] for name in NAMES]))
     maps = [scene["map"] for scene in scenes.values()]
-    intervals = {"map": interval_of_mean(maps, queries)}
-    return variant.scores("retrieval", values, scenes, intervals)
+    means = {
+        sequence: {"map": float(np.mean([scene[name] for name in NAMES]))}
+        for sequence, scene in scenes.items()
+    }
+    return values, means, {"map": interval_of_mean(maps, queries)}
+
+
+SEQUENCES = variant.Sequences(numbers=queried, rows=rows, score=score, sum_up=sum_up)
 
 
 def _average_precisions(

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int
 
-from harness import Descriptions, Protocol, Scores, parallel
+from harness import Descriptions, Protocol, parallel
 from harness.metrics import (
     Ranking,
     Ties,
@@ -15,7 +15,7 @@ from harness.metrics import (
     roc_auc,
     trapezoid_average_precision,
 )
-from harness.statistics import interval
+from harness.statistics import Interval, interval
 from harness.types import Rows
 from protocols.hpatches import tasks, variant
 from protocols.hpatches.reader import NOISES, HPatches
@@ -49,7 +49,7 @@ def verification(
 
 def score(
     opened: HPatches, task: tasks.Verification, described: Descriptions, official: bool
-) -> Scores:
+) -> variant.Summed:
     """Score vectors; if `official`, negatives rank first among equal distances."""
     values: dict[str, float] = {}
     scenes: dict[str, dict[str, float]] = {sequence: {} for sequence in opened.test}
@@ -74,7 +74,7 @@ def score(
         for number, ap in judged.scenes.items():
             scenes[opened.test[number]][f"{noise}/{kind}/ap"] = ap
     values["map"] = float(np.mean([v for name, v in values.items() if name.endswith("/ap")]))
-    intervals = {}
+    intervals: dict[str, Interval | None] = {}
     if len(np.unique(task.positive.s1[first])) > 1:  # otherwise leaving one out leaves no matches
         present = np.unique(task.positive.s1)
         kept = np.ones((1 + len(present), len(opened.test)))
@@ -82,7 +82,7 @@ def score(
         rough, *binned = _binned_map(counts, kept)
         without = values["map"] + np.array(binned) - rough
         intervals["map"] = interval(values["map"], without)
-    return variant.scores("verification", values, scenes, intervals)
+    return values, scenes, intervals
 
 
 def _paired(

@@ -1,12 +1,14 @@
 """Average precision of matching the regions of image 1 with the regions of each other image."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from harness import Descriptions, Protocol, Quantity, Scores, parallel
+from harness import Descriptions, Parts, Protocol, Quantity, Scores, parallel
 from harness.distances import Distance
 from harness.metrics import (
     Ranking,
@@ -16,7 +18,7 @@ from harness.metrics import (
     trapezoid_average_precision,
 )
 from harness.statistics import interval_of_mean
-from harness.types import Vectors
+from harness.types import Rows, Vectors
 from protocols.headlines import HEADLINES
 from protocols.naming import plain, unusual
 from protocols.oxford import matching
@@ -79,14 +81,14 @@ def oxford(
         allow_partial=allow_partial,
     )
 
-    def score(described: Descriptions) -> Scores:
-        return _score(opened, described, matching)
+    def alone(described: Descriptions, names: Sequence[str]) -> Scores:
+        return Scores({}, _scenes(opened, described, matching, names))
 
     return Protocol(
         "oxford",
         VERSION if opened.published else OF_OTHERS,
         opened.dataset,
-        score,
+        lambda described: _score(opened, described, matching),
         headline=HEADLINES["oxford"],
         quantities=QUANTITIES,
         options=unusual(
@@ -96,23 +98,52 @@ def oxford(
             matching=matching,
             overlap=overlap,
         ),
+        parts=Parts(
+            tuple(plane.name for plane in opened.planes),
+            partial(_rows, opened),
+            alone,
+            partial(_sum_up, opened),
+        ),
     )
 
 
+def _rows(opened: Oxford, sequence: str) -> Rows:
+    """Rows of all regions of a sequence."""
+    (plane,) = (plane for plane in opened.planes if plane.name == sequence)
+    return np.concatenate([np.arange(len(opened.dataset))[rows] for rows in plane.rows])
+
+
 def _score(opened: Oxford, described: Descriptions, strategy: str) -> Scores:
-    pairs = [(plane, k) for plane in opened.planes for k in range(1, len(plane.rows))]
+    names = [plane.name for plane in opened.planes]
+    scenes = _scenes(opened, described, strategy, names)
+    return replace(_sum_up(opened, Scores({}, scenes)), scenes=scenes)
+
+
+def _scenes(
+    opened: Oxford, described: Descriptions, strategy: str, names: Collection[str]
+) -> dict[str, dict[str, float]]:
+    """The numbers of all pairs of images of some sequences."""
+    planes = [plane for plane in opened.planes if plane.name in names]
+    pairs = [(plane, k) for plane in planes for k in range(1, len(plane.rows))]
 
     def scored(pair: tuple[Plane, int]) -> dict[str, float]:
         plane, k = pair
         a, b = (described.vectors[plane.rows[i]] for i in (0, k))
         return pair_scores(described.distance, a, b, plane.truths[k - 1], strategy)
 
-    scenes: dict[str, dict[str, float]] = {plane.name: {} for plane in opened.planes}
+    scenes: dict[str, dict[str, float]] = {plane.name: {} for plane in planes}
     for (plane, k), of_pair in zip(pairs, parallel.each(scored, pairs), strict=True):
         scenes[plane.name] |= {f"1-{k + 1}/{name}": value for name, value in of_pair.items()}
+    return scenes
+
+
+def _sum_up(opened: Oxford, scored: Scores) -> Scores:
+    """The mean of each sequence, the means over sequences, and their intervals."""
     maps = {
-        name: float(np.mean([value for score, value in scene.items() if score.endswith("/ap")]))
-        for name, scene in scenes.items()
+        plane.name: float(
+            np.mean([scored.scenes[plane.name][f"1-{k}/ap"] for k in range(2, len(plane.rows) + 1)])
+        )
+        for plane in opened.planes
     }
     of_papers = opened.published and set(SIX) <= set(maps)
     groups = {"map": SIX, "map8": EIGHT} if of_papers else {"map": tuple(maps)}
@@ -121,9 +152,8 @@ def _score(opened: Oxford, described: Descriptions, strategy: str) -> Scores:
     values |= {name: float(np.mean(some)) for name, some in whole.items()}
     # A sequence gets no interval: its pairs get harder by design, so they are not a sample.
     intervals = {name: interval_of_mean(some) for name, some in whole.items()}
-    return Scores(
-        values, scenes, {name: bounds for name, bounds in intervals.items() if bounds is not None}
-    )
+    known = {name: bounds for name, bounds in intervals.items() if bounds is not None}
+    return Scores(values, intervals=known)
 
 
 def pair_scores(

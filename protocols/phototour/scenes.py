@@ -4,13 +4,14 @@ import hashlib
 import logging
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
 
-from harness import Block, Dataset, Scores
+from harness import Block, Dataset, Descriptions, Parts, Scores
 from harness.errors import FileMissingError, InputError, UnknownNameError
 from harness.files import folders
 from harness.registry import unknown
@@ -155,30 +156,73 @@ def cells(opened: PatchScenes) -> dict[str, frozenset[str]]:
     return sources
 
 
-def scores(
+def of_scenes(
     measured: Mapping[str, Mapping[str, float]],
     metrics: Sequence[str],
-    intervals: Mapping[str, Sequence[Interval | None]],
+    intervals: Mapping[str, Interval | None],
 ) -> Scores:
-    """`<scene>/<metric>` and `mean/<metric>`, which is the plain mean over scenes.
+    """`<scene>/<metric>` of some scenes.
 
     Args:
         measured: numbers of each scene, by name; those that are not in `metrics` appear only in
             the breakdown of the scene.
         metrics: names of scores.
-        intervals: for each metric, the interval of each scene. The interval of the mean is computed
-            from them: the scenes are independent, and they are not a sample of other scenes.
+        intervals: of scores of scenes.
     """
     values = {f"{scene}/{m}": numbers[m] for scene, numbers in measured.items() for m in metrics}
-    bounds: dict[str, Interval | None] = {}
+    return Scores(values, measured, {name: b for name, b in intervals.items() if b is not None})
+
+
+def sum_up(scored: Scores, names: Sequence[str], metrics: Sequence[str]) -> Scores:
+    """`<scene>/<metric>` and `mean/<metric>`, which is the plain mean over scenes.
+
+    Args:
+        scored: from `of_scenes`, of all scenes. The interval of a mean is computed from those of
+            the scenes: they are independent, and they are not a sample of other scenes.
+        names: of the scenes.
+        metrics: names of scores.
+    """
+    values = {f"{scene}/{m}": scored.scenes[scene][m] for scene in names for m in metrics}
+    bounds: dict[str, Interval] = {}
     for metric in metrics:
-        of_scenes = [numbers[metric] for numbers in measured.values()]
-        values[f"{MEAN}/{metric}"] = float(np.mean(of_scenes))
-        if metric in intervals:
-            names = [f"{scene}/{metric}" for scene in measured]
-            bounds |= dict(zip(names, intervals[metric], strict=True))
-            bounds[f"{MEAN}/{metric}"] = interval_over_parts(of_scenes, intervals[metric])
-    return Scores(values, measured, {name: b for name, b in bounds.items() if b is not None})
+        each = [f"{scene}/{metric}" for scene in names]
+        numbers = [values[name] for name in each]
+        values[f"{MEAN}/{metric}"] = float(np.mean(numbers))
+        of_mean = interval_over_parts(numbers, [scored.intervals.get(name) for name in each])
+        if of_mean is not None:
+            bounds[f"{MEAN}/{metric}"] = of_mean
+    return Scores(values, intervals=bounds)
+
+
+def parts(
+    dataset: Dataset,
+    sizes: Mapping[str, int],
+    metrics: Sequence[str],
+    score: Callable[[Descriptions, Sequence[str]], Scores],
+) -> Parts:
+    """The scenes of a protocol, each of which can be scored alone.
+
+    Args:
+        dataset: from `join`.
+        sizes: number of patches of each scene, in the order of the scenes.
+        metrics: names of scores.
+        score: the numbers of some scenes, from `of_scenes`.
+    """
+    names = tuple(sizes)
+    end = dict(zip(names, accumulate(sizes.values()), strict=True))
+    return Parts(
+        names,
+        lambda scene: np.arange(len(dataset))[end[scene] - sizes[scene] : end[scene]],
+        score,
+        lambda scored: sum_up(scored, names, metrics),
+    )
+
+
+def whole(parts: Parts, described: Descriptions) -> Scores:
+    """The scores of all scenes, and of their means."""
+    scored = parts.score(described, parts.names)
+    summed = parts.sum_up(scored)
+    return replace(summed, scenes=scored.scenes, intervals={**scored.intervals, **summed.intervals})
 
 
 def _folders(root: Path) -> tuple[Path, dict[str, Path]]:

@@ -1,6 +1,6 @@
 """A stricter PhotoTour task: is the match nearer than the nearest non-match in its image?"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from harness.statistics import Interval, interval_of_mean
 from harness.types import Rows, Vectors
 from protocols.headlines import HEADLINES
 from protocols.phototour.reader import Numbers, read_reference_images, sha256
-from protocols.phototour.scenes import cells, join, open_scenes, scores
+from protocols.phototour.scenes import cells, join, of_scenes, open_scenes, parts, whole
 
 VERSION = 2  # raised whenever a number could change
 HELD = 1 << 22  # distances held in memory at a time by each core
@@ -68,20 +68,26 @@ def snn(*, data: Path | None = None, split: str | None = None) -> Protocol:
     for scene, image in zip(opened.scenes, images, strict=True):
         of_scene[scene.name] = range(start, start + len(np.unique(image)))
         start = of_scene[scene.name].stop
+    sizes = {scene.name: len(scene) for scene in opened.scenes}
+    scenes = parts(
+        dataset, sizes, (METRIC,), lambda described, names: _score(of_scene, described, names)
+    )
     return Protocol(
         "phototour/snn",
         VERSION,
         dataset,
-        lambda described: _score(of_scene, described),
+        lambda described: whole(scenes, described),
         headline=HEADLINES["phototour/snn"],
         cells=cells(opened),
+        parts=scenes,
     )
 
 
-def _score(of_scene: Mapping[str, range], described: Descriptions) -> Scores:
-    """Scores of a data set; the number of an image tells its scene."""
+def _score(of_scene: Mapping[str, range], described: Descriptions, names: Sequence[str]) -> Scores:
+    """The numbers of some scenes; the number of an image tells its scene."""
     point, image = described.dataset.point, described.dataset.image
-    groups = _groups(point, image)
+    wanted = {number for name in names for number in of_scene[name]}
+    groups = [rows for rows in _groups(point, image) if image[rows[0]] in wanted]
 
     def scored(rows: Rows) -> float:
         return _average_precision(described.vectors[rows], point[rows], described.distance)
@@ -89,12 +95,13 @@ def _score(of_scene: Mapping[str, range], described: Descriptions) -> Scores:
     precision = np.array(parallel.each(scored, groups))
     number = np.array([image[rows[0]] for rows in groups])
     means: dict[str, dict[str, float]] = {}
-    intervals: list[Interval | None] = []
-    for scene, numbers in of_scene.items():
+    intervals: dict[str, Interval | None] = {}
+    for scene in names:
+        numbers = of_scene[scene]
         of_images = precision[(number >= numbers.start) & (number < numbers.stop)]
         means[scene] = {METRIC: float(of_images.mean())}
-        intervals.append(interval_of_mean(of_images.tolist()))
-    return scores(means, (METRIC,), {METRIC: intervals})
+        intervals[f"{scene}/{METRIC}"] = interval_of_mean(of_images.tolist())
+    return of_scenes(means, (METRIC,), intervals)
 
 
 def _groups(point: Rows, image: Rows) -> list[Numbers]:

@@ -1,7 +1,7 @@
 """PhotoTour patch verification: do two patches show the same 3-D point? FPR95 of each scene."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from protocols.naming import unusual
 from protocols.phototour.fpr95 import fpr_at_95_hardnet, fpr_at_95_tian
 from protocols.phototour.fpr95_interval import interval_of_fpr95
 from protocols.phototour.reader import TEST, read_pairs
-from protocols.phototour.scenes import cells, join, open_scenes, scores
+from protocols.phototour.scenes import cells, join, of_scenes, open_scenes, parts, whole
 
 VERSION = 2  # raised whenever a number could change
 
@@ -90,20 +90,25 @@ def phototour(
         [listed.sha256 for listed in lists],
         lists=() if names == [TEST] else [name.removesuffix(".txt") for name in names],
     )
-    tasks = {}
+    tasks: dict[str, _Task] = {}
     start = 0
     for scene, listed, of_scene in zip(opened.scenes, lists, rows, strict=True):
         a, b = (start + np.searchsorted(of_scene, patch) for patch in (listed.a, listed.b))
         tasks[scene.name] = _Task(a, b, listed.match)
         start += len(of_scene)
+    sizes = dict(zip(tasks, map(len, rows), strict=True))
+    scenes = parts(
+        dataset, sizes, METRICS, lambda described, names: _score(tasks, described, fpr95, names)
+    )
     return Protocol(
         "phototour",
         VERSION,
         dataset,
-        lambda described: _score(tasks, described, fpr95),
+        lambda described: whole(scenes, described),
         headline=HEADLINES["phototour"],
         cells=cells(opened),
         options=unusual({"fpr95": "tie-aware"}, fpr95=fpr95),
+        parts=scenes,
     )
 
 
@@ -116,7 +121,10 @@ class _Task:
     match: Match
 
 
-def _score(tasks: Mapping[str, _Task], described: Descriptions, variant: str) -> Scores:
+def _score(
+    tasks: Mapping[str, _Task], described: Descriptions, variant: str, names: Sequence[str]
+) -> Scores:
+    """The numbers of some scenes."""
     point = described.dataset.point
 
     def judge(task: _Task) -> tuple[dict[str, float], Interval | None]:
@@ -126,11 +134,12 @@ def _score(tasks: Mapping[str, _Task], described: Descriptions, variant: str) ->
             values["fpr95"], task.match, distance, point[task.a], point[task.b]
         )
 
-    judged = dict(zip(tasks, parallel.each(judge, tasks.values()), strict=True))
-    return scores(
+    each = parallel.each(judge, [tasks[name] for name in names])
+    judged = dict(zip(names, each, strict=True))
+    return of_scenes(
         {scene: values for scene, (values, _) in judged.items()},
         METRICS,
-        {"fpr95": [interval for _, interval in judged.values()]},
+        {f"{scene}/fpr95": interval for scene, (_, interval) in judged.items()},
     )
 
 

@@ -10,14 +10,14 @@ Not verified: the official average precision may be the trapezoid from (0, 1) or
 thousandths at most.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from harness import Descriptions, Protocol, Scores, parallel
+from harness import Descriptions, Parts, Protocol, Scores, parallel
 from harness.distances import count_below
 from harness.metrics import (
     Ranking,
@@ -26,9 +26,10 @@ from harness.metrics import (
     trapezoid_average_precision,
 )
 from harness.statistics import interval_of_mean
+from harness.types import Rows
 from protocols.headlines import HEADLINES
 from protocols.naming import unusual
-from protocols.romepatches.reader import Half, RomePatches, open_set
+from protocols.romepatches.reader import Half, open_set
 
 VERSION = 3  # raised whenever a number could change
 ROWS = 128  # queries at a time: their distances to 9,000 patches take 4.4 MiB
@@ -52,22 +53,29 @@ def romepatches(
     """
     opened = open_set(data)
 
-    def score(described: Descriptions) -> Scores:
-        return _score(opened, described, AP[ap])
+    halves = {half.name: half for half in opened.halves}
+
+    def score(described: Descriptions, names: Sequence[str]) -> Scores:
+        return _score([halves[name] for name in names], described, AP[ap])
+
+    def rows(name: str) -> Rows:
+        return np.concatenate([halves[name].query, halves[name].database])
 
     return Protocol(
         "romepatches",
         VERSION,
         opened.dataset,
-        score,
+        lambda described: score(described, tuple(halves)),
         headline=HEADLINES["romepatches"],
         options=unusual({"ap": "trapezoid"}, ap=ap),
+        # No score follows from the two halves together.
+        parts=Parts(tuple(halves), rows, score, lambda scored: Scores({})),
     )
 
 
-def _score(opened: RomePatches, described: Descriptions, precision: Precision) -> Scores:
+def _score(halves: Sequence[Half], described: Descriptions, precision: Precision) -> Scores:
     values, intervals = {}, {}
-    for half in opened.halves:
+    for half in halves:
 
         def some(rows: slice, half: Half = half) -> Float[np.ndarray, " q"]:
             return np.asarray(precision(_ranking(half, rows, described)))

@@ -12,9 +12,9 @@ from toy import toy_dataset, toy_descriptor, toy_protocol
 import harness
 
 PUBLIC = [
-    "Block", "Dataset", "Descriptions", "Descriptor", "HarnessError", "Protocol", "Quantity",
-    "Record", "Scores", "Wrapper", "compare", "evaluate", "export_onnx", "fit", "leaderboard",
-    "load_model", "load_protocol", "read_records", "wrap",
+    "Audit", "Block", "Dataset", "Descriptions", "Descriptor", "HarnessError", "Parts", "Protocol",
+    "Quantity", "Record", "Scores", "Wrapper", "audit", "compare", "evaluate", "export_onnx",
+    "fit", "leaderboard", "load_model", "load_protocol", "read_records", "wrap",
 ]  # fmt: skip
 MATCHING = "hpatches/matching"
 

@@ -6,7 +6,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from harness import Block, Dataset, Descriptor, Protocol, Quantity, Scores
+from harness import Block, Dataset, Descriptor, Parts, Protocol, Quantity, Scores
 from harness.contracts import check_descriptor, check_protocol
 from harness.distances import ANGLE, HAMMING, L2
 from harness.metrics import average_precision, fpr_at_95, rank, roc_auc
@@ -259,7 +259,21 @@ def score_fixed_rows(descriptions):
 TOY = Protocol("toy", 1, DATA, score, "ap")
 
 
-@pytest.mark.parametrize("protocol", [TOY, replace(TOY, score=score_fixed_rows)])
+def in_parts(rows=slice(None), sum_up=None, alone=None):
+    """The toy with one part, from whose breakdown all scores follow."""
+
+    def part(descriptions, names):
+        return Scores({}, (alone or score)(descriptions).scenes)
+
+    def summed(found):
+        of_all = found.scenes["toy"]
+        return Scores(of_all, intervals={"ap": (of_all["ap"], of_all["ap"])})
+
+    needed = np.arange(2 * POINTS)[rows]
+    return replace(TOY, parts=Parts(("toy",), lambda name: needed, part, sum_up or summed))
+
+
+@pytest.mark.parametrize("protocol", [TOY, replace(TOY, score=score_fixed_rows), in_parts()])
 def test_a_right_protocol_keeps_every_law(protocol):
     assert [law for law in check_protocol(protocol) if not law.passed] == []
 
@@ -373,6 +387,12 @@ def centres_in_place(descriptions):
     return score(descriptions)
 
 
+def always_l1(descriptions):
+    match, a, b = pairs(descriptions)
+    apart = np.abs(descriptions.vectors[a] - descriptions.vectors[b]).sum(axis=1)
+    return Scores({}, {"toy": values(match, apart.astype(np.float64))})
+
+
 BROKEN_PROTOCOLS = [
     ("the patches are those of the table", first_block(size=POINTS + 1),
      "blocks hold 81 patches, the table has 80 points and 80 images"),
@@ -403,6 +423,16 @@ BROKEN_PROTOCOLS = [
      "the second time: auc is a score of one and not of the other"),
     ("the vectors are not written to", scored(centres_in_place), "read-only"),
     ("the order of rows does not matter", scored(first_row_wins), "rows in another order: ap is"),
+    ("each part scores alone as with the others", in_parts(rows=slice(POINTS)), "toy alone: ap of"),
+    ("each part scores alone as with the others", in_parts(alone=always_l1),
+     "toy alone: ap of toy is"),
+    ("what is no part's own follows from the parts", in_parts(sum_up=lambda found: Scores({})),
+     "ap is neither a part's own nor follows from the parts"),
+    ("what is no part's own follows from the parts",
+     in_parts(sum_up=lambda found: Scores({**found.scenes["toy"]})),
+     "the interval of ap is neither a part's own nor follows from them"),
+    ("what is no part's own follows from the parts",
+     in_parts(sum_up=lambda found: Scores({"ap": 0.0})), "the sum of the parts: ap is 0.0 instead"),
 ]  # fmt: skip
 
 
@@ -467,6 +497,8 @@ def test_a_protocol_that_always_fails_breaks_every_law_that_scores():
     assert [law.name for law in laws if law.passed] == [
         "the patches are those of the table",
         "reading again gives the same patches and the same hash",
+        "each part scores alone as with the others",  # it has none
+        "what is no part's own follows from the parts",
     ]
     assert all("OSError: no such task file" in law.detail for law in laws if not law.passed)
 

@@ -32,7 +32,8 @@ class Described:
         self, patches: Float[torch.Tensor, "n 1 side side"], *, every: bool = False
     ) -> tuple[torch.Tensor, ...]:
         """The network's intermediate maps, its vectors last; with `every`, of every layer."""
-        run = partial(self.network.maps, every=True) if every else self.network.maps  # type: ignore[arg-type]
+        maps_of: Callable[..., tuple[torch.Tensor, ...]] = self.network.maps  # type: ignore[assignment]
+        run = partial(maps_of, every=True) if every else maps_of
         maps = self._computed(run, patches[part(len(patches))])
         return tuple(gathered(each.float(), len(patches)) for each in maps)
 
