@@ -11,8 +11,10 @@ from harness.reproduce.items import Figure, Found
 from harness.reproduce.outcomes import Measured, Outcome
 
 WIDE, HIGH = 7.0, 4.5  # inches
+TINY = 1e-9  # of points that are all at one place
 STRIP = 0.35  # inches of a row of patches
 GAP = 2  # pixels between patches
+FURTHER = ("points", "curves")  # what measures give besides, in panels below
 
 
 def to_svg(found: Found, outcome: Outcome) -> str | None:
@@ -28,16 +30,22 @@ def to_svg(found: Found, outcome: Outcome) -> str | None:
     with extras.needed("the figure of an item"):
         import matplotlib
         from matplotlib.figure import Figure as Canvas
-    drawn = Canvas(figsize=(WIDE, _height(figure, cells)), layout="constrained")
-    axes = drawn.subplots()
-    _DRAW[figure.kind](axes, found, cells)
+    further = [kind for kind in FURTHER if kind != figure.kind and _has(cells, kind)]
+    if figure.kind == "strips":
+        further = []
+    height = _height(figure, cells) + HIGH * len(further)
+    drawn = Canvas(figsize=(WIDE, height), layout="constrained")
+    panels = drawn.subplots(1 + len(further), squeeze=False)[:, 0]
+    for kind, axes in zip([figure.kind, *further], panels, strict=True):
+        _DRAW[kind](axes, found, cells)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(fontsize=7)
     if figure.kind != "strips":
-        axes.set(xlabel=figure.x, ylabel=figure.y)
-        if figure.log:
-            axes.set_xscale("log")
-        axes.legend(fontsize=7)
-    budget = f"budget {outcome.budget}"
-    axes.set_title(f"{found.item.title}\n{found.item.sources[0]}, {budget}", fontsize=9)
+        panels[0].set(xlabel=figure.x, ylabel=figure.y)
+    if figure.log:
+        panels[0].set_xscale("log")
+    title = f"{found.item.title}\n{found.item.sources[0]}, budget {outcome.budget}"
+    panels[0].set_title(title, fontsize=9)
     text = io.StringIO()
     fixed: dict[Any, Any] = {"svg.hashsalt": found.name, "svg.fonttype": "none"}
     with matplotlib.rc_context(fixed):
@@ -48,6 +56,10 @@ def to_svg(found: Found, outcome: Outcome) -> str | None:
 def _height(figure: Figure, cells: Sequence[Measured]) -> float:
     rows = sum(len(one.seen.strips) for one in cells if one.seen)
     return max(2.0, STRIP * rows + 1) if figure.kind == "strips" else HIGH
+
+
+def _has(cells: Sequence[Measured], kind: str) -> bool:
+    return any(one.seen and getattr(one.seen, kind) for one in cells)
 
 
 def _label(one: Measured, without: str = "") -> str:
@@ -63,19 +75,20 @@ def _bars(axes: Any, found: Found, cells: Sequence[Measured]) -> None:
     item = found.item
     rows = list(dict.fromkeys(", ".join(one.at[axis] for axis in item.rows) for one in cells))
     columns = list(dict.fromkeys(", ".join(one.at[axis] for axis in item.columns) for one in cells))
-    width = 0.8 / len(rows)
+    width, told = 0.8 / len(rows), set[str]()
     for one in cells:
         row = rows.index(", ".join(one.at[axis] for axis in item.rows))
         column = columns.index(", ".join(one.at[axis] for axis in item.columns))
         if one.value is not None:
-            first = column == 0
+            label = None if rows[row] in told else rows[row]
+            told.add(rows[row])
             axes.bar(
                 column + (row - (len(rows) - 1) / 2) * width,
                 _scaled(one, one.value),
                 width,
                 color=f"C{row % 10}",
                 hatch="//" if row >= 10 else None,
-                label=rows[row] if first else None,
+                label=label,
             )
     axes.set_xticks(range(len(columns)), columns)
 
@@ -105,35 +118,38 @@ def _curves(axes: Any, found: Found, cells: Sequence[Measured]) -> None:
     """All curves of all cells."""
     for one in cells:
         for name, curve in (one.seen.curves if one.seen else {}).items():
-            axes.plot(*zip(*curve, strict=True), label=name)
+            label = name if len(cells) == 1 else f"{_label(one)}: {name}"
+            axes.plot(*zip(*curve, strict=True), label=label)
 
 
 def _points(axes: Any, found: Found, cells: Sequence[Measured]) -> None:
-    """The points of the cells, side by side; a colour for each name of points."""
-    start = 0.0
+    """The points of the cells side by side, each in its own scale; a colour for each name."""
     names: dict[str, int] = {}
-    for one in cells:
-        groups = {
-            name: np.array(own) for name, own in (one.seen.points if one.seen else {}).items()
-        }
-        every = np.concatenate([own for own in groups.values() if len(own)])
-        left, right = every[:, 0].min(), every[:, 0].max()
+    shown = [one for one in cells if one.seen and one.seen.points]
+    for column, one in enumerate(shown):
+        assert one.seen is not None
+        groups = {name: np.array(own) for name, own in one.seen.points.items() if own}
+        every = np.concatenate([*groups.values()])
+        low, size = every.min(axis=0), max(float(np.ptp(every, axis=0).max()), TINY)
         for name, own in groups.items():
-            first = name not in names
-            colour = names.setdefault(name, len(names))
-            if len(own):
-                x = own[:, 0] - left + start
-                axes.plot(
-                    x, own[:, 1], ".", ms=2, color=f"C{colour}", label=name if first else None
-                )
-        axes.text(start, every[:, 1].max(), _titled(one), fontsize=7, va="bottom")
-        start += 1.15 * (right - left)
+            label = name if name not in names else None
+            colour = f"C{names.setdefault(name, len(names)) % 10}"
+            placed = (own - low) / size + [1.15 * column, 0]
+            axes.plot(*placed.T, ".", ms=2, color=colour, label=label)
+            if name in one.seen.outlines:
+                around = (np.array(one.seen.outlines[name]) - low) / size + [1.15 * column, 0]
+                axes.plot(*around.T, lw=0.7, color=colour)
+        axes.text(1.15 * column, 1.02, _titled(one), fontsize=7)
     axes.set_xticks([])
+    axes.set_yticks([])
+    axes.set_aspect("equal")
 
 
 def _titled(one: Measured) -> str:
-    value = "" if one.value is None else f": {_scaled(one, one.value):.2f}"
-    return f"{_label(one)}{value}"
+    if one.value is None:
+        return _label(one)
+    value = f"{one.value:.3f}" if one.decimals is not None else f"{100 * one.value:.2f} %"
+    return f"{_label(one)}: {value}"
 
 
 def _strips(axes: Any, found: Found, cells: Sequence[Measured]) -> None:

@@ -44,6 +44,7 @@ class Seen(Part):
     lower_is_better: bool = False
     curves: Lines = Field(default={})
     points: Lines = Field(default={})
+    outlines: Lines = Field(default={})  # around points of the same name
     strips: tuple[Strip, ...] = ()
 
 

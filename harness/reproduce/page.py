@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.differences import rank_sum
 from harness.escape import csv_cell, markdown
-from harness.records import markdown_table
+from harness.records import markdown_table, published
 from harness.records.published import PublishedNumber
 from harness.reproduce import items, published_cells
 from harness.reproduce.budgets import Budget
@@ -38,6 +38,7 @@ class Row:
 class Table:
     """The table of an item."""
 
+    axes: str  # names of the axes of rows
     columns: tuple[str, ...]
     mean: str  # title of the column of means, or ""
     rows: tuple[Row, ...]
@@ -62,7 +63,7 @@ def table(
         }
         means = published_cells.of_mean(item, next(iter(cells.values()))[1], own)
         sources = dict.fromkeys(source for one in (*of_cells.values(), means) for source in one)
-        published = {
+        quoted = {
             source: (
                 *(of_cells[column].get(source) for column in columns),
                 *([means.get(source)] if item.mean else []),
@@ -70,27 +71,31 @@ def table(
             for source in sources
         }
         row = tuple(measured.get(_key(cells[column][0])) for column in columns)
-        made.append(Row(label, row, published))
-    made += _quoted(item, [cell for cells in rows.values() for _, cell in cells.values()], own)
-    return Table(columns, item.mean.title if item.mean else "", tuple(made))
+        made.append(Row(label, row, quoted))
+    of_rows = [[cell for _, cell in cells.values()] for cells in rows.values()]
+    made += _quoted(item, of_rows, own)
+    axes = ", ".join(item.rows)
+    return Table(axes, columns, item.mean.title if item.mean else "", tuple(made))
 
 
-def _quoted(item: Item, cells: Sequence[Cell], own: Sequence[PublishedNumber]) -> Iterator[Row]:
+def _quoted(
+    item: Item, rows: Sequence[Sequence[Cell]], own: Sequence[PublishedNumber]
+) -> Iterator[Row]:
     """Yields rows of the methods that only the sources have."""
     if len(item.rows) != 1:
         return
-    for method, of_method in published_cells.unmeasured(cells, own).items():
+    for method, of_method in published_cells.unmeasured(rows, own).items():
         found = [published_cells.of_cell(cell, own) for cell in of_method]
         means = published_cells.of_mean(item, of_method[0], own)
-        published = {
+        quoted = {
             source: (
                 *(one.get(source) for one in found),
                 *([means.get(source)] if item.mean else []),
             )
             for source in dict.fromkeys(source for one in found for source in one)
         }
-        if published:
-            yield Row(method, (), published)
+        if quoted:
+            yield Row(method, (), quoted)
 
 
 def mean_of(row: Row) -> float | None:
@@ -106,13 +111,11 @@ def to_markdown(
     """The page of an item."""
     item, shown = found.item, table(found, outcome, budget, numbers)
     lines = [f"# {markdown('; '.join(item.sources))}", "", markdown(f"{item.title}."), ""]
-    lines += [f"**Budget {markdown(outcome.budget)}**: {markdown(budget.about)}."]
+    lines += [f"- **Budget {markdown(outcome.budget)}**: {markdown(budget.about)}."]
     if not budget.tells:
         lines[-1] += " **These numbers say nothing about the methods.**"
     for title, data in (("Trained on", outcome.trained_on), ("Tested on", outcome.tested_on)):
-        if data:
-            told = "; ".join(f"{markdown(name)}: {markdown(by)}" for name, by in data.items())
-            lines += [f"{title} {told}."]
+        lines += [f"- {title} {markdown(by)} for {markdown(name)}." for name, by in data.items()]
     lines += ["", markdown(" ".join(item.about.split()))] if item.about else []
     lines += ["", *_lines(shown)]
     lines += [
@@ -123,6 +126,7 @@ def to_markdown(
         lines += ["± is the standard deviation over training seeds (n - 1)."]
     if item.compare and len(shown.rows) > 1:
         lines += ["", *_compared(shown, *item.compare)]
+    lines += [*_remarks(shown)]
     reasons = [*_reasons(shown)]
     lines += ["", "## Missing", "", *reasons] if reasons else []
     if item.figure:
@@ -170,7 +174,7 @@ def _csv_cells(one: Measured | None) -> list[str]:
 
 def _lines(shown: Table) -> Iterator[str]:
     columns = [*shown.columns, *([shown.mean] if shown.mean else [])]
-    heads = ["", "source", *(markdown(one) or "value" for one in columns)]
+    heads = [markdown(shown.axes), "source", *(markdown(one) or "value" for one in columns)]
     rows = []
     for row in shown.rows:
         cells = [_cell(one) for one in row.cells]
@@ -216,6 +220,17 @@ def _compared(shown: Table, better: str, worse: str) -> Iterator[str]:
             cells = [f"{u:g}", f"{p:.3f}"]
         lines.append([markdown(column), *cells])
     yield from markdown_table.lines(["", "U", "p"], lines)
+
+
+def _remarks(shown: Table) -> Iterator[str]:
+    """Lines on the remarks of quoted numbers, each with the rows that have it."""
+    told: dict[str, dict[str, None]] = {}
+    for row in shown.rows:
+        for numbers in row.published.values():
+            for said in published.remarks(one for one in numbers if one is not None):
+                told.setdefault(said, {})[row.label] = None
+    lines = [f"- {markdown(', '.join(rows))}: {markdown(said)}" for said, rows in told.items()]
+    yield from ["", "Remarks on the quoted numbers:", "", *lines] if lines else []
 
 
 def _reasons(shown: Table) -> Iterator[str]:

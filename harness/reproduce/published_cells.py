@@ -51,26 +51,29 @@ def _matching(
     return found
 
 
-def unmeasured(cells: Sequence[Cell], numbers: Sequence[PublishedNumber]) -> dict[str, list[Cell]]:
-    """Cells of the methods that the sources print and the item does not measure, by method.
+def unmeasured(
+    rows: Sequence[Sequence[Cell]], numbers: Sequence[PublishedNumber]
+) -> dict[str, list[Cell]]:
+    """Rows of cells of the methods that the sources print and the item does not measure, by method.
 
-    They are the cells of a row of the item with another method, so that whole rows can be quoted.
+    They are those of a row of the item, with another method, so that whole rows can be quoted. An
+    item in which the columns are a part of the method's name has none.
 
     Args:
-        cells: all cells of the item; a row of them is repeated for each method.
+        rows: the cells of each row of the item.
         numbers: those of the item's sources.
     """
-    named = [one for one in cells if "method" in one.published]
-    own = {one.published["method"].format(**one.published) for one in named}
-    first = [one for one in named if one.published["method"] == named[0].published["method"]]
+    named = [row for row in rows if all("method" in one.published for one in row)]
+    if not named or any("{" in one.published["method"] for row in named for one in row):
+        return {}
+    own = {one.published["method"] for row in named for one in row}
     others = dict.fromkeys(one.method for one in numbers if one.method not in own)
     return {
         method: [
             one.model_copy(update={"published": {**one.published, "method": method}, "model": ""})
-            for one in first
+            for one in named[0]
         ]
         for method in others
-        if named
     }
 
 

@@ -387,9 +387,7 @@ def _names(bench: Bench, wanted: Iterator[str], told: Callable[[Located], str]) 
 
 
 def _trained(where: Located) -> str:
-    opened = training_sets.open_set(str(where.training))
-    part = f", {where.place.part}" if where.place.part else ""
-    return f"{opened.name}{part}"
+    return training_sets.open_set(str(where.training)).name
 
 
 def _tested(bench: Bench, used: Sequence[Cell]) -> dict[str, str]:

@@ -26,6 +26,8 @@ TRIPLETS, FIRST_LR, LAST_LR = 128, 0.1, 0.001
 TESTED = 3000  # digits whose pairs are compared
 SHOWN = 100  # points of a digit, and of a curve
 SIDE = 28
+CHI_SQUARE = 5.991  # that 95 % of sums of two squared normal numbers are below
+CORNERS = 49  # points on an ellipse
 
 Digits = UInt8[np.ndarray, "n 28 28"]
 Classes = UInt8[np.ndarray, " n"]
@@ -63,8 +65,18 @@ def digits(
         "value": float(fpr_at_95(rank(match, L2.paired(vectors, one, other)))),
         "lower_is_better": True,
         "points": {str(c): vectors[of == c][:SHOWN].tolist() for c in range(10)},
+        "outlines": {str(c): ellipse(vectors[of == c]) for c in range(10)},
         "curves": {"precision over recall": _curve(match, L2.paired(vectors, one, other))},
     }
+
+
+def ellipse(vectors: Float32[np.ndarray, "n 2"]) -> list[list[float]]:
+    """Points on the ellipse that holds 95 % of the normal distribution of vectors."""
+    variance, across = np.linalg.eigh(np.cov(vectors.T))
+    angle = np.linspace(0, 2 * np.pi, CORNERS)
+    circle = np.stack([np.cos(angle), np.sin(angle)])
+    axes = across * np.sqrt(CHI_SQUARE * np.maximum(variance, 0))
+    return ((axes @ circle).T + vectors.mean(axis=0)).tolist()
 
 
 def read(folder: Path, part: str) -> tuple[Digits, Classes]:
