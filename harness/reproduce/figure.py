@@ -11,6 +11,7 @@ from harness.reproduce.items import Figure, Found
 from harness.reproduce.outcomes import Measured, Outcome
 
 WIDE, HIGH = 7.0, 4.5  # inches
+BESIDE = 1.25  # from the points of a cell to those of the next, in their size
 TINY = 1e-9  # of points that are all at one place
 STRIP = 0.35  # inches of a row of patches
 GAP = 2  # pixels between patches
@@ -39,7 +40,8 @@ def to_svg(found: Found, outcome: Outcome) -> str | None:
     for kind, axes in zip([figure.kind, *further], panels, strict=True):
         _DRAW[kind](axes, found, cells)
         if axes.get_legend_handles_labels()[0]:
-            axes.legend(fontsize=7)
+            below = {"loc": "lower center", "ncols": 10} if kind == "points" else {}
+            axes.legend(fontsize=6, **below)
     if figure.kind != "strips":
         panels[0].set(xlabel=figure.x, ylabel=figure.y)
     if figure.log:
@@ -117,32 +119,35 @@ def _epochs(axes: Any, found: Found, cells: Sequence[Measured]) -> None:
 def _curves(axes: Any, found: Found, cells: Sequence[Measured]) -> None:
     """All curves of all cells."""
     for one in cells:
-        for name, curve in (one.seen.curves if one.seen else {}).items():
-            label = name if len(cells) == 1 else f"{_label(one)}: {name}"
+        assert one.seen is not None
+        for name, curve in one.seen.curves.items():
+            names = _label(one) if len(one.seen.curves) == 1 else f"{_label(one)}: {name}"
+            label = name if len(cells) == 1 else names
             axes.plot(*zip(*curve, strict=True), label=label)
 
 
 def _points(axes: Any, found: Found, cells: Sequence[Measured]) -> None:
-    """The points of the cells side by side, each in its own scale; a colour for each name."""
+    """The points of the cells, a colour for each name; several cells stand side by side, scaled."""
     names: dict[str, int] = {}
     shown = [one for one in cells if one.seen and one.seen.points]
     for column, one in enumerate(shown):
         assert one.seen is not None
         groups = {name: np.array(own) for name, own in one.seen.points.items() if own}
         every = np.concatenate([*groups.values()])
-        low, size = every.min(axis=0), max(float(np.ptp(every, axis=0).max()), TINY)
+        low, size, start = np.zeros(2), 1.0, 0.0
+        if len(shown) > 1:
+            low, size = every.min(axis=0), max(float(np.ptp(every, axis=0).max()), TINY)
+            start = BESIDE * column
+            axes.text(start, 1.05, _titled(one), fontsize=7)
         for name, own in groups.items():
             label = name if name not in names else None
             colour = f"C{names.setdefault(name, len(names)) % 10}"
-            placed = (own - low) / size + [1.15 * column, 0]
-            axes.plot(*placed.T, ".", ms=2, color=colour, label=label)
+            axes.plot(*((own - low) / size + [start, 0]).T, ".", ms=2, color=colour, label=label)
             if name in one.seen.outlines:
-                around = (np.array(one.seen.outlines[name]) - low) / size + [1.15 * column, 0]
+                around = (np.array(one.seen.outlines[name]) - low) / size + [start, 0]
                 axes.plot(*around.T, lw=0.7, color=colour)
-        axes.text(1.15 * column, 1.02, _titled(one), fontsize=7)
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.set_aspect("equal")
+    if len(shown) > 1:
+        axes.set(xticks=[], yticks=[], ylim=(-0.25, 1.15), aspect="equal")
 
 
 def _titled(one: Measured) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field, FiniteFloat, ValidationError
 
 from harness.errors import InputError
 from harness.files import atomic
@@ -16,7 +16,7 @@ Place = Mapping[str, str]  # value of each axis
 class Value(Part):
     """One number of a cell."""
 
-    value: float
+    value: FiniteFloat
     seed: int = 0
     epoch: int | None = None  # None: the last
     interval: tuple[float, float] | None = None  # 95 %, as its protocol defines it
@@ -39,7 +39,7 @@ Lines = dict[str, tuple[tuple[float, float], ...]]
 class Seen(Part):
     """What a measure gives: a number, and what its figure shows."""
 
-    value: float | None = None
+    value: FiniteFloat | None = None
     decimals: int | None = None  # None: the value is a fraction
     lower_is_better: bool = False
     curves: Lines = Field(default={})

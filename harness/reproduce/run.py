@@ -14,11 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from harness import api, loading, registry
 from harness.code import code_sha256
 from harness.data import training_sets
-from harness.errors import FileMissingError, HarnessError, InputError, SystemRefusedError, text_of
+from harness.errors import (
+    ComputeError,
+    FileMissingError,
+    HarnessError,
+    InputError,
+    SystemRefusedError,
+    one_line,
+    text_of,
+)
 from harness.files import atomic, texts
 from harness.metrics import lower_is_better
 from harness.records import record as results
@@ -361,7 +370,10 @@ def _seen(cell: Cell, subject: Subject, bench: Bench) -> Seen:
     key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     file = bench.out / "measures" / f"{cell.measure}-{key:.10}.json"
     if not file.is_file():
-        made = Seen.model_validate(measure(folder, data, **arguments))
+        try:
+            made = Seen.model_validate(measure(folder, data, **arguments))
+        except ValidationError as error:
+            raise ComputeError(f"the measure {cell.measure} gave {one_line(error)}") from error
         atomic.write_json(file, made.model_dump(mode="json", exclude_defaults=True))
     return Seen.model_validate(texts.read_json(file))
 
@@ -390,15 +402,27 @@ def _trained(where: Located) -> str:
     return training_sets.open_set(str(where.training)).name
 
 
+def _called(where: Located) -> str:
+    """The name of data in a known form, else of their folder."""
+    try:
+        return _trained(where)
+    except InputError:
+        return where.folder.name
+
+
 def _tested(bench: Bench, used: Sequence[Cell]) -> dict[str, str]:
-    """The data set and split that stand for each tested name."""
+    """The data set and split that stand for each tested name; of measures, the training data."""
     found: dict[str, str] = {}
     for cell in used:
         for test in cell.test:
-            if test not in found and test in bench.located and cell.protocol:
-                opened = _attempt(bench.protocol, cell.protocol, test, cell.options)
-                if isinstance(opened, Protocol):
-                    found[test] = f"{opened.dataset.name}, split {opened.dataset.split}"
+            if test in found or test not in bench.located:
+                continue
+            if cell.measure:
+                found[test] = _called(bench.locate(test))
+                continue
+            opened = _attempt(bench.protocol, cell.protocol, test, cell.options)
+            if isinstance(opened, Protocol):
+                found[test] = f"{opened.dataset.name}, split {opened.dataset.split}"
     return found
 
 
