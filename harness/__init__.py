@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harness.api import evaluate, export_onnx, leaderboard, read_records
-    from harness.auditing import Audit, audit
+    from harness.auditing.running import audit
+    from harness.auditing.verdict import Audit
     from harness.errors import HarnessError
     from harness.fitting import fit
     from harness.loading import load_model, load_protocol, wrap
@@ -63,8 +64,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Audit": "harness.auditing",
-    "audit": "harness.auditing",
+    "Audit": "harness.auditing.verdict",
+    "audit": "harness.auditing.running",
     "HarnessError": "harness.errors",
     "Record": "harness.records.record",
     "Wrapper": "harness.wrapping",

@@ -261,7 +261,8 @@ class CentralSurround(Network):
         """Load the trained weights into both networks, and the central mean image into the second.
 
         Raises:
-            InputError: if `start` is empty; otherwise the first network would stay random.
+            InputError: if `start` is empty; otherwise the first network would stay random. Also if
+                its batch normalisation has scale and shift.
             FileMissingError: if the weights, or their card, are missing.
         """
         if not self.start:
@@ -270,6 +271,11 @@ class CentralSurround(Network):
                 " then --set network.start=FILE with its weights"
             )
         card = cards.read(Path(self.start).with_name("card.json"))
+        if card.network.options.get("learned_bn"):
+            raise InputError(
+                f"{self.start} has learned batch normalisation, and the central-surround network"
+                " has none: start from an L2-Net that was trained without network.learned_bn"
+            )
         weights = trained.load(Path(self.start), card).state_dict()
         for tower in (self.surround, self.central):
             tower.load_state_dict(weights, strict=True)

@@ -9,7 +9,6 @@ import typer
 from harness.commands.options import (
     AsJson,
     BatchSize,
-    DataFolder,
     Device,
     Settings,
     Split,
@@ -19,7 +18,7 @@ from harness.commands.options import (
 from harness.escape import markdown, say
 
 if TYPE_CHECKING:
-    from harness.auditing import Audit, Checked
+    from harness.auditing.verdict import Audit, Checked
 
 MOST = 5  # wrong numbers of a scene that are shown
 
@@ -33,7 +32,13 @@ def audit(
     model: Annotated[
         str | None, typer.Option(help="The record's model, as for eval; default: by its name.")
     ] = None,
-    data: DataFolder = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the record's data; default: HARNESS_DATA, or the sample or fetched set"
+            " of that name."
+        ),
+    ] = None,
     split: Split = None,
     device: Device = "auto",
     batch_size: BatchSize = None,
@@ -45,7 +50,7 @@ def audit(
     Exit status: 0 if they hold, 1 if a number or a fact is wrong, 2 if it can't be told.
     """
     import harness
-    from harness.auditing import Verdict
+    from harness.auditing.verdict import Verdict
     from harness.settings import options
 
     given = options(
@@ -72,7 +77,7 @@ def _print(found: "Audit") -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 
-    from harness.auditing import EQUAL, OTHER_MACHINES
+    from harness.auditing.verdict import EQUAL, OTHER_MACHINES
     from harness.records.markdown_table import lines
 
     kept = found.record
@@ -109,7 +114,7 @@ def _print(found: "Audit") -> None:
 
 
 def _row(checked: "Checked") -> list[str]:
-    from harness.auditing import EQUAL, Verdict
+    from harness.auditing.verdict import EQUAL, Verdict
 
     said = {
         Verdict.EQUAL: f"equal to {EQUAL:g}",

@@ -229,9 +229,10 @@ def unchecked():
     jaxtyping.config.update("jaxtyping_disable", False)
 
 
-def test_onnx_gives_the_same_vectors(tmp_path, unchecked):
+@pytest.mark.parametrize("padding", ["replicate", "zero"])
+def test_onnx_gives_the_same_vectors(padding, unchecked):
     torch.manual_seed(1)
-    network = SpatialTransformer(dropout=0.1)
+    network = SpatialTransformer(dropout=0.1, padding=padding)
     torch.nn.init.normal_(network.predict.weight, std=0.003)  # other maps than the identity
     with torch.no_grad():
         for _ in range(3):

@@ -149,6 +149,15 @@ def test_weights_to_start_from_need_their_card(tmp_path):
         )
 
 
+def test_an_l2net_with_learned_normalisation_is_no_start(tmp_path):
+    file = tmp_path / "weights.safetensors"
+    file.write_bytes(pack(MeanImageL2Net(learned_bn=True)))
+    network = {"name": "l2net-mean-image", "learned_bn": True}
+    cards.write(tmp_path / "card.json", card_of(file.read_bytes(), network=network))
+    with pytest.raises(ValueError, match=r"learned batch normalisation, .* without network.learne"):
+        CentralSurround(start=str(file)).study(np.zeros((2, 64, 64), np.uint8), np.arange(2))
+
+
 def test_both_towers_start_from_the_trained_l2net(central):
     network, trained = central
     for name, value in trained.state_dict().items():
