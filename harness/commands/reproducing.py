@@ -39,6 +39,7 @@ def reproduce(
     listed: Annotated[bool, typer.Option("--list", help="List the items and their cost.")] = False,
 ) -> None:
     """Train and measure a table or figure of a paper again, beside the published numbers."""
+    from harness.reproduce import bench as benches
     from harness.reproduce import claims, cost, pages
     from harness.reproduce import run as runs
 
@@ -57,12 +58,12 @@ def reproduce(
         atomic.write_text(place / "claims.md", text)
         say(place / "claims.md")
         return
-    bench = runs.bench_of(budget, place, data, device)
+    bench = benches.bench_of(budget, place, data, device)
     for line in cost.foretold(item, budget, bench, results):
         log.info("%s", line)
     outcome = runs.reproduce(item, budget, bench)
     for file in pages.write(outcome, bench.budget, place, results):
         say(file)
-    for cell in outcome.cells:
-        if cell.missing:
-            log.warning("%s is missing: %s", ", ".join(cell.at.values()), cell.missing)
+    missing = sum(bool(cell.missing) for cell in outcome.cells)
+    if missing:
+        log.warning("%d of %d cells are missing; the page says why", missing, len(outcome.cells))

@@ -20,8 +20,8 @@ from harness.errors import HarnessError, InputError
 from harness.files import texts
 from harness.records import published
 from harness.reproduce import budgets, items, published_cells, trainings
+from harness.reproduce.bench import Bench
 from harness.reproduce.budgets import Place
-from harness.reproduce.run import Bench
 
 SPEEDS = "studies/training-speed.csv"  # below the results
 COLUMNS = ["recipe", "device", "patches_per_second", "source"]

@@ -91,13 +91,13 @@ def epochs(training: Training, out: Path) -> list[int]:
     return sorted(int(one.name) for one in kept.iterdir() if (one / CARD).is_file())
 
 
-def opened(
-    training: Training, out: Path, budget: Budget, *, device: str, epoch: int | None = None
-) -> Descriptor:
-    """The descriptor of a finished training, or of one of its epochs."""
-    folder = training.folder(out)
-    if epoch is not None:
-        folder = folder / EPOCHS / f"{epoch:05}"
+def epoch_folder(whole: Path, epoch: int) -> Path:
+    """The folder of the weights after an epoch, in that of a training."""
+    return whole / EPOCHS / f"{epoch:05}"
+
+
+def opened(folder: Path, budget: Budget, *, device: str) -> Descriptor:
+    """The descriptor of a finished training, or of one of its epochs, from its folder."""
     made: Descriptor = registry.load("trainers", "opened")(
         folder, device=device, through_onnx=budget.onnx
     )

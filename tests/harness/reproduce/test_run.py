@@ -9,13 +9,13 @@ import time
 import pytest
 from toy_papers import ITEM, toy_papers
 
-from harness.reproduce import outcomes, pages, run
+from harness.reproduce import bench, outcomes, pages, run
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*list m50.*")
 
 
-def bench(out):
-    return run.bench_of("toy", out, None, "cpu")
+def opened(out):
+    return bench.bench_of("toy", out, None, "cpu")
 
 
 def contents(folder):
@@ -25,9 +25,9 @@ def contents(folder):
 
 
 def reproduced(out, name="toy/table1"):
-    opened = bench(out)
-    outcome = run.reproduce(name, "toy", opened)
-    pages.write(outcome, opened.budget, out, out)
+    place = opened(out)
+    outcome = run.reproduce(name, "toy", place)
+    pages.write(outcome, place.budget, out, out)
     return outcome
 
 
@@ -66,7 +66,7 @@ def test_items_share_trainings(tmp_path):
 
 
 def test_the_seed_the_settings_and_the_data_make_another_training(papers, tmp_path):
-    plans = run.plan("toy/table1", "toy", bench(tmp_path))
+    plans = run.plan("toy/table1", "toy", opened(tmp_path))
     assert len({one.key for one in plans}) == len(plans) == 4
 
 
@@ -99,8 +99,8 @@ def test_a_run_that_was_killed_goes_on_and_gives_the_same_bytes(papers, tmp_path
     code = (
         "import sys; sys.path[:0] = sys.argv[1:3]\n"
         "from pathlib import Path\n"
-        "from harness.reproduce import run\n"
-        "run.reproduce('toy/table1', 'toy', run.bench_of('toy', Path(sys.argv[3]), None, 'cpu'))"
+        "from harness.reproduce import bench, run\n"
+        "run.reproduce('toy/table1', 'toy', bench.bench_of('toy', Path(sys.argv[3]), None, 'cpu'))"
     )
     support = next(path for path in sys.path if path.endswith("tests/support"))
     process = subprocess.Popen(

@@ -5,7 +5,7 @@ from checkout import ROOT
 
 from harness import registry
 from harness.records import published
-from harness.reproduce import budgets, claims, cost, items, pages, published_cells, run
+from harness.reproduce import bench, budgets, claims, cost, items, pages, published_cells, run
 from zoo.training import plan
 
 WANTED = {
@@ -95,12 +95,12 @@ def test_the_cost_of_a_known_training_is_counted():
 
 @pytest.mark.smoke
 def test_every_item_runs_from_end_to_end(tmp_path):
-    bench = run.bench_of("smoke", tmp_path, None, "cpu")
+    place = bench.bench_of("smoke", tmp_path, None, "cpu")
     for name in NAMES:
-        outcome = run.reproduce(name, "smoke", bench)
+        outcome = run.reproduce(name, "smoke", place)
         assert not [one.missing for one in outcome.cells if one.missing], name
         assert all(one.values or one.seen for one in outcome.cells), name
-        written = pages.write(outcome, bench.budget, tmp_path, ROOT / "results")
+        written = pages.write(outcome, place.budget, tmp_path, ROOT / "results")
         assert all(file.stat().st_size for file in written)
         if items.find(name).item.figure:
             assert written[-1].suffix == ".svg"
