@@ -22,7 +22,7 @@ from harness.statistics import FEWEST, Interval, students_t
 
 FIRST, LAST = "first", "last"  # stand for the first and the last value of an axis
 YES, NO, UNKNOWN, NOT_RUN = "yes", "no, worse", "can't tell", "not run"
-STUDY = "method-comparison.md"
+STUDY, DATA = "method-comparison.md", "training-data.md"
 NOTE = (
     "The difference is that of the first less the second, in points (fractions times 100); for"
     " errors, with the opposite sign: above 0, the claim holds. The 95 % interval decides:"
@@ -135,6 +135,8 @@ def page(out: Path, studies: Path | None = None) -> str:
             "",
         ]
     lines += markdown_table.lines(heads, rows, "lllrllll")
+    if studies and (studies / DATA).is_file():
+        lines += ["", f"What matters in training data: [{DATA}]({_link(out, studies, DATA)})."]
     budgeted = dict.fromkeys(row[6] for row in rows if row[6])
     lines += ["", *(f"Budget {name}: {budgets.find(name).about}." for name in budgeted)]
     return "\n".join([*lines, ""])
@@ -147,10 +149,8 @@ def _answers(claim: Claim, out: Path) -> Iterator[tuple[str, Answer]]:
             yield budget, answer(claim, outcomes.read(file), out)
 
 
-def _link(out: Path, studies: Path | None) -> str:
-    if studies is None:
-        return ""
-    return Path(os.path.relpath(studies / STUDY, out)).as_posix()
+def _link(out: Path, studies: Path | None, page: str = STUDY) -> str:
+    return Path(os.path.relpath(studies / page, out)).as_posix() if studies else ""
 
 
 def _cells(

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 from published_files import number
+from toy import scored
 from toy_papers import toy_papers
 
 from harness.errors import InputError
+from harness.records.comparison import compare
+from harness.records.record import save as save_record
 from harness.reproduce import claims, figure, items, page
 from harness.reproduce.budgets import Budget
 from harness.reproduce.claims import Claim
@@ -154,6 +157,22 @@ def test_cells_decide_a_claim_if_there_are_three_pairs():
     others = [cell("Mean", f"{i}", 0.2 + i / 90) for i in range(4)]
     found = answered(*ones, *others)
     assert (found.verdict, found.unit) == ("yes", "4 pairs of numbers")
+
+
+def test_scenes_decide_a_claim_as_they_decide_a_comparison(tmp_path):
+    scores = {"Small": (0.5, 0.6, 0.7, 0.8), "Mean": (0.4, 0.45, 0.62, 0.7)}
+    kept = {name: scored(name.lower(), *of_scenes) for name, of_scenes in scores.items()}
+    cells = []
+    for name, one in kept.items():
+        file = save_record(tmp_path, one).relative_to(tmp_path).as_posix()
+        (headline,) = one.scores.values()
+        value = Value(value=headline, records=(file,))
+        cells.append(Measured(at={"method": name, "trained on": "Liberty"}, values=(value,)))
+    found = claims.answer(CLAIM, outcome(*cells), tmp_path)
+    expected = compare(kept["Small"], kept["Mean"])
+    assert (found.verdict, found.unit) == ("yes", "4 scenes")
+    assert found.difference == pytest.approx(100 * expected.difference)
+    assert found.interval == pytest.approx([100 * end for end in expected.interval])
 
 
 def test_one_pair_and_missing_cells_give_no_answer():
