@@ -14,6 +14,7 @@ EXTRAS = {  # by the name that Python imports; `pyproject.toml` lists what each 
     "onnxscript": "onnx",
     "pycolmap": "sfm",
     "distributed": "cluster",
+    "matplotlib": "figures",
     "tensorboard": "tensorboard",
 }
 

@@ -22,6 +22,7 @@ from harness.commands import (
     looking,
     onnx_export,
     options,
+    reproducing,
     training,
     weights,
 )
@@ -60,6 +61,7 @@ _add(app, auditing.audit)
 _add(app, looking.check)
 _add(app, training.train)
 _add(app, training.recipes)
+_add(app, reproducing.reproduce)
 _add(app, fitting.fit)
 _add(app, installed.doctor, "doctor")
 

@@ -318,6 +318,15 @@ def place(root: Path, kept: Record) -> Path:
     return _file(root, kept.protocol, kept.data.name, kept.data.split, kept.model.name)
 
 
+def file_of(root: Path, model: str, protocol: Protocol) -> Path:
+    """The file of the record that a model would get on a protocol.
+
+    Raises:
+        InputError: as `folder_of` does.
+    """
+    return _file(root, protocol, protocol.dataset.name, protocol.dataset.split, model)
+
+
 def _file(
     root: Path, protocol: Protocol | ProtocolFacts, data: str, split: str, model: str
 ) -> Path:

@@ -53,6 +53,7 @@ def train(
     precision: str = "auto",
     resume: bool = False,
     tensorboard: bool = False,
+    onnx: bool = True,
 ) -> Path:
     """Train a recipe; returns the folder of weights, card and ONNX file.
 
@@ -65,6 +66,7 @@ def train(
         precision: of convolutions: "float32", "bfloat16", or "auto"; see `precision_of`.
         resume: continue from the state in the folder.
         tensorboard: write TensorBoard's files, too.
+        onnx: export the network as model.onnx, too.
     """
     recipe = recipes.read(spec, settings, data)
     if tensorboard and find_spec("tensorboard") is None:
@@ -100,7 +102,8 @@ def train(
         if number() == 0:
             name, log = run.recipe.name, read_log(out)
             made = trained.by_torch(*_placed(out, name, run, parts, last, log))
-            onnx_export.export(made, out / "model.onnx")
+            if onnx:
+                onnx_export.export(made, out / "model.onnx")
     return out
 
 

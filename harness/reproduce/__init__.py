@@ -1,0 +1,1 @@
+"""`harness reproduce`: tables and figures of papers, trained, measured and drawn again."""
