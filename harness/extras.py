@@ -14,6 +14,8 @@ EXTRAS = {  # by the name that Python imports; `pyproject.toml` lists what each 
     "onnxscript": "onnx",
     "pycolmap": "sfm",
     "tensorboard": "tensorboard",
+    "jinja2": "report",
+    "matplotlib": "report",
 }
 
 

@@ -21,6 +21,7 @@ from harness.commands import (
     looking,
     onnx_export,
     options,
+    reporting,
     training,
     weights,
 )
@@ -54,6 +55,7 @@ _add(app, looking.show)
 _add(app, installed.models)
 _add(app, installed.protocols)
 _add(app, evaluating.leaderboard)
+_add(app, reporting.report)
 _add(app, comparing.compare)
 _add(app, looking.check)
 _add(app, training.train)

@@ -1,4 +1,4 @@
-"""Leaderboards: a CSV file and a Markdown table for each protocol, data set and split."""
+"""Leaderboards: CSV, Markdown and LaTeX for each protocol, data set and split."""
 
 import csv
 import io
@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
-from harness.escape import csv_cell, markdown
+from harness.escape import csv_cell, latex, markdown, visible
 from harness.metrics import lower_is_better
-from harness.records import markdown_table, published_table
+from harness.records import latex_table, markdown_table, published_table
 from harness.records.comparable import must_be_comparable
 from harness.records.published import PublishedNumber, is_like
-from harness.records.ranks import NOTE, ranks
+from harness.records.ranks import NOTE, ranks, surely_better
 from harness.records.record import Record
 from harness.types import Quantity
 
@@ -49,6 +49,16 @@ class Board:
         return sorted({record.protocol.headline for row in self.rows for record in row})
 
     @property
+    def main_headline(self) -> str:
+        """The headline that the rows without options, or the first options, are sorted by."""
+        return sorted_by(self.groups[0])
+
+    @property
+    def groups(self) -> list[list[tuple[Record, ...]]]:
+        """The rows of each set of options, in order."""
+        return [*_by_options(self.rows).values()]
+
+    @property
     def quantities(self) -> Mapping[str, Quantity]:
         """Scores of the board that are not fractions, by the last part of their names."""
         return quantities_of([record for row in self.rows for record in row])
@@ -57,8 +67,8 @@ class Board:
     def ranks(self) -> list[str]:
         """The rank of each row among those of its options, as "1-2"; "" where it has none."""
         found = []
-        for rows in _by_options(self.rows).values():
-            by = _sorted_by(rows)
+        for rows in self.groups:
+            by = sorted_by(rows)
             found += ranks(
                 [next((r for r in row if r.protocol.headline == by), None) for row in rows]
             )
@@ -75,7 +85,7 @@ class Board:
         }
 
 
-Texts = Mapping[str, str]  # contents of files, by the end of the file's name: ".csv", ".md"
+Texts = Mapping[str, str]  # contents of files, by the end of the file's name: ".csv", ".md", ".tex"
 FACTS = (
     "model", "options", "dim", "distance", "trained_on_tested_data", "weights", "revision", "rank",
 )  # fmt: skip
@@ -83,7 +93,7 @@ FACTS = (
 
 def texts_of(board: Board) -> Texts:
     """The contents of a leaderboard's files."""
-    return {".csv": to_csv(board), ".md": to_markdown(board)}
+    return {".csv": to_csv(board), ".md": to_markdown(board), ".tex": to_latex(board)}
 
 
 def boards(records: Iterable[Record]) -> list[Board]:
@@ -125,14 +135,16 @@ def to_csv(board: Board) -> str:
     """The board as CSV at full precision, one line per row; "—" means not measured."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
-    bounds = [name for name in board.columns if any(name in _intervals(row) for row in board.rows)]
+    bounds = [
+        name for name in board.columns if any(name in intervals_of(row) for row in board.rows)
+    ]
     ends = [f"{name} {end}" for name in bounds for end in ("low", "high")]
     protocols = sorted({record.protocol.name for row in board.rows for record in row})
     hashes = [f"{name} data_sha256" for name in protocols]
     lines.writerow(map(csv_cell, [*FACTS, *board.columns, *ends, *hashes]))
     ranks = [rank or MISSING for rank in board.ranks]
     for row, rank in zip(board.rows, ranks, strict=True):
-        model, scores, intervals = row[0].model, _scores(row), _intervals(row)
+        model, scores, intervals = row[0].model, scores_of(row), intervals_of(row)
         seen = {SEEN: "yes", UNKNOWN: "unknown"}.get(mark(row), "no")
         weights = model.weights or MISSING
         name, options = csv_cell(model.name), row[0].protocol.options_text
@@ -155,7 +167,7 @@ def to_markdown(board: Board) -> str:
     legend = []
     if any(name.rpartition("/")[2] not in board.quantities for name in board.columns):
         legend.append("percent")
-    measured = {name for row in board.rows for name in _intervals(row)}
+    measured = {name for row in board.rows for name in intervals_of(row)}
     counted = {name for name in measured if name.rpartition("/")[2] in board.quantities}
     if measured - counted:
         legend.append("in brackets the 95 % interval over similar scenes or cases")
@@ -167,25 +179,96 @@ def to_markdown(board: Board) -> str:
         text = "; ".join(legend)
         lines += [f"{text[0].upper()}{text[1:]}.", ""]
     lines += headline_table(board)
-    details = _details(board)
-    for title, columns in details.items():
+    tables = details(board)
+    for title, columns in tables.items():
         lines += ["", f"## {markdown(title)}", "", *_table(board, columns)]
-    groups = [board.headlines, *details.values()]
+    groups = [board.headlines, *tables.values()]
     lines += published_table.section(board.published, groups, board.measured, board.quantities)
     return "\n".join([*lines, ""])
 
 
-def _details(board: Board) -> dict[str, list[str]]:
+def to_latex(board: Board) -> str:
+    """The headlines for a paper, as a `tabular` of the package `booktabs`, with remarks below.
+
+    Bold, in each column: the scores of models than which no other is surely better (see `best`).
+    """
+    has_options = _has_options(board)
+    heads = ["model", *(["options"] if has_options else []), "dim", *board.headlines]
+    groups, has_bold = [], False
+    for rows in board.groups:
+        bold = {name: best(rows, name) for name in board.headlines}
+        has_bold |= any(bold.values())
+        groups.append([_latex_row(row, i, bold, has_options) for i, row in enumerate(rows)])
+    marks = {mark(row) for row in board.rows}
+    notes = ["Bold: no other model is surely better, by paired 95\\,\\% intervals over scenes."]
+    notes = [*(notes if has_bold else []), *(f"{s} {MEANINGS[s]}" for s in MEANINGS if s in marks)]
+    align = "l" * (len(heads) - len(board.headlines)) + "r"
+    return "\n".join(
+        [
+            latex_title(board),
+            "% Fractions are in percent, with 95 % intervals. Needs \\usepackage{booktabs}.",
+            *latex_table.lines([*map(latex, heads)], groups, align),
+            *(f"\\par\\smallskip{{\\footnotesize {_latex_note(note)}}}" for note in notes),
+            "",
+        ]
+    )
+
+
+def _latex_note(note: str) -> str:
+    return "".join(latex(part) if part in MEANINGS else part for part in re.split("([†?])", note))
+
+
+def latex_title(board: Board) -> str:
+    """The first line of a board's LaTeX file: a comment."""
+    return visible(f"% {board.family} on {board.data}, split {board.split}")
+
+
+def best(rows: Sequence[tuple[Record, ...]], headline: str) -> set[int]:
+    """Places of the rows than which none is surely better by a headline; empty without a test.
+
+    Rows of models that were trained on the tested data are left out.
+
+    Args:
+        rows: of one set of options.
+        headline: of one of the protocols.
+    """
+    records = [
+        None
+        if mark(row) == SEEN
+        else next((r for r in row if r.protocol.headline == headline), None)
+        for row in rows
+    ]
+    places, better = surely_better(records)
+    return {place for place, beaten in zip(places, better.any(axis=0), strict=True) if not beaten}
+
+
+def _latex_row(
+    row: tuple[Record, ...], place: int, bold: Mapping[str, set[int]], has_options: bool
+) -> list[str]:
+    name = latex(row[0].model.name)
+    if mark(row):
+        name += rf"\textsuperscript{{{latex(mark(row))}}}"
+    options = [latex(row[0].protocol.options_text)] if has_options else []
+    cells = []
+    for headline, places in bold.items():
+        value, bracket, interval = _cell(row, headline).partition(" [")
+        value = latex(value)
+        value = rf"\textbf{{{value}}}" if place in places else value
+        cells.append(rf"{value} {{\scriptsize{bracket}{interval}}}" if bracket else value)
+    return [name, *options, latex(row[0].model.size), *cells]
+
+
+def details(board: Board) -> dict[str, list[str]]:
     """The scores that are no headlines, by the title of their table."""
-    details: dict[str, list[str]] = defaultdict(list)
+    found: dict[str, list[str]] = defaultdict(list)
     for name in board.columns[len(board.headlines) :]:
         first, *others = name.split("/")  # "retrieval/easy/map@100", "liberty/fpr95", or "map8"
         title = f"{first}, {others[0]}" if len(others) > 1 else "".join(others) or "overall"
-        details[first if name.rpartition("/")[2] in board.quantities else title].append(name)
+        found[first if name.rpartition("/")[2] in board.quantities else title].append(name)
     sums = {name.partition("/")[0] for name in board.headlines}
-    for columns in details.values():
+    for columns in found.values():
         columns.sort(key=lambda name: name.partition("/")[0] in sums)  # "mean/ap" comes last
-    return details
+    return found
 
 
 def heading(board: Board) -> str:
@@ -198,7 +281,7 @@ def headline_table(board: Board) -> list[str]:
     """Lines of Markdown: the headlines of all models, with fractions in percent, and remarks."""
     lines = _table(board, board.headlines, board.ranks)
     if any(board.ranks):
-        by = dict.fromkeys(map(_sorted_by, _by_options(board.rows).values()))
+        by = dict.fromkeys(map(sorted_by, board.groups))
         lines += ["", NOTE.format(headline=markdown(" or ".join(by)))]
     lines += footnotes({mark(row) for row in board.rows})
     unchecked = {fact for row in board.rows for record in row for fact in record.data.unchecked}
@@ -261,7 +344,7 @@ def is_unknown(record: Record) -> bool:
 
 
 def _cell(row: tuple[Record, ...], name: str) -> str:
-    scores, intervals = _scores(row), _intervals(row)
+    scores, intervals = scores_of(row), intervals_of(row)
     if name not in scores:
         return MISSING
     quantity = quantities_of(row).get(name.rpartition("/")[2])
@@ -294,17 +377,19 @@ def _common(names: list[str]) -> list[str]:
     return common
 
 
-def _scores(row: tuple[Record, ...]) -> dict[str, float]:
+def scores_of(row: tuple[Record, ...]) -> dict[str, float]:
+    """All scores of a row by name."""
     return {name: value for record in row for name, value in record.scores.items()}
 
 
-def _intervals(row: tuple[Record, ...]) -> dict[str, tuple[float, float]]:
+def intervals_of(row: tuple[Record, ...]) -> dict[str, tuple[float, float]]:
+    """All intervals of a row, by the name of the score."""
     return {name: ends for record in row for name, ends in record.intervals.items()}
 
 
 def _lacks_interval(board: Board) -> bool:
     """Whether a headline over scenes, or a score with an interval in another row, has none."""
-    return any(_lack_interval(rows) for rows in _by_options(board.rows).values())
+    return any(_lack_interval(rows) for rows in board.groups)
 
 
 def _lack_interval(rows: Sequence[tuple[Record, ...]]) -> bool:
@@ -314,7 +399,7 @@ def _lack_interval(rows: Sequence[tuple[Record, ...]]) -> bool:
     wanted |= {record.protocol.headline for record in records if record.scenes}
     quantities = quantities_of(records)
     wanted = {name for name in wanted if name.rpartition("/")[2] not in quantities}
-    return any(wanted & _scores(row).keys() - _intervals(row).keys() for row in rows)
+    return any(wanted & scores_of(row).keys() - intervals_of(row).keys() for row in rows)
 
 
 def _by_options(
@@ -336,7 +421,7 @@ def _rows(records: Sequence[Record]) -> tuple[tuple[Record, ...], ...]:
     return tuple(row for group in groups for row in _best_first(group))
 
 
-def _sorted_by(rows: Sequence[tuple[Record, ...]]) -> str:
+def sorted_by(rows: Sequence[tuple[Record, ...]]) -> str:
     """The headline that most rows have."""
     headlines = sorted(r.protocol.headline for row in rows for r in row)
     return max(dict.fromkeys(headlines), key=headlines.count)
@@ -344,10 +429,10 @@ def _sorted_by(rows: Sequence[tuple[Record, ...]]) -> str:
 
 def _best_first(rows: Sequence[tuple[Record, ...]]) -> list[tuple[Record, ...]]:
     """Rows of one set of options, sorted by the first headline that all models have."""
-    first = _sorted_by(rows)
+    first = sorted_by(rows)
 
     def key(row: tuple[Record, ...]) -> tuple[bool, float, str]:
-        value = _scores(row).get(first)
+        value = scores_of(row).get(first)
         sign = 1 if lower_is_better(first, quantities_of(row)) else -1
         return value is None, sign * (value or 0.0), row[0].model.name
 

@@ -24,9 +24,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of table: a CSV file and a Markdown page for each board that has such a table."""
+    """A kind of table: CSV, Markdown and perhaps LaTeX for each board that has such a table."""
 
-    name: str  # name of the files, without ".csv" or ".md"
+    name: str  # name of the files, without ".csv", ".md" or ".tex"
     head: str  # beginning of the first line of the CSV file
     texts_of: Callable[[Board], Texts]  # contents of the files; none if the board has no table
     # Lines of Markdown that an evaluation shows on the terminal, below its scores.
@@ -116,9 +116,10 @@ def _tables(root: Path, kinds: Mapping[str, Sequence[Kind]]) -> Iterator[Path]:
     A file that is reached through a link is left out, because it belongs to another folder.
     """
     for family, data, split in (place.relative_to(root).parts for place in root.glob("*/*/*")):
-        title = f"# {leaderboard.heading(Board(family, data, split, ()))}"
+        empty = Board(family, data, split, ())
+        title, comment = f"# {leaderboard.heading(empty)}", leaderboard.latex_title(empty)
         for kind in kinds.get(family, ()):
-            for end, begins in ((".csv", kind.head), (".md", title)):
+            for end, begins in ((".csv", kind.head), (".md", title), (".tex", comment)):
                 file = root / family / data / split / f"{kind.name}{end}"
                 linked = any(path.is_symlink() for path in (file, *file.parents[:3]))
                 if not linked and file.is_file() and _begins(file, begins):
