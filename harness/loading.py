@@ -118,7 +118,7 @@ def load_protocols(name: str, options: Options, *, silent: bool = True) -> list[
     """
     names = protocol_names(name)
     given = with_data(options)
-    return [_opened(one, given, silent=silent) for one in names]
+    return [opened(one, given, silent=silent) for one in names]
 
 
 def of_data(options: Mapping[str, Any], data: str | Path | None, split: str | None) -> Options:
@@ -175,7 +175,8 @@ def protocol_names(name: str) -> list[str]:
     return below
 
 
-def _opened(name: str, given: Options, *, silent: bool) -> Protocol:
+def opened(name: str, given: Options, *, silent: bool) -> Protocol:
+    """The protocol of a name with its options; without data it takes its sample, silently."""
     maker = registry.load("protocols", name)
     what = f"protocol {name}"
     with errors.naming(what), progress.shown(f"opening {what}", silent=silent):

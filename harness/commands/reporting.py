@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from harness.commands.command import LIST
-from harness.commands.options import ResultsFolder, names
+from harness.commands.options import Device, ResultsFolder, Split, names
 from harness.errors import InputError, UnknownNameError
 from harness.escape import say
 
@@ -22,30 +22,52 @@ def report(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(metavar=f"MODEL{LIST}", help="Models of the figures; default: the best."),
+        typer.Option(
+            metavar=f"MODEL{LIST}", help="Models of the figures (default: the best), or of --data."
+        ),
     ] = None,
+    protocol: Annotated[
+        str | None, typer.Option(help="Protocol that reads --data, or a family of them.")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="A data set: the pages of --model show patches on which they fail."),
+    ] = None,
+    split: Split = None,
+    device: Device = "auto",
 ) -> None:
     """Write a page of the records to look at: leaderboards, figures, models."""
     from harness.files import atomic
     from harness.report import document, paper
     from harness.report.contents import contents, read
 
-    if figures is None:
-        if model:
-            raise InputError("--model chooses the models of --figures: give that, too")
-        file = out or Path("report.html")
-        atomic.must_be_writable(file.parent, "the report can't be written")
-        atomic.write_text(file, document.to_html(contents(read(results))))
-        say(file)
-        return
-    if out:
-        raise InputError("--figures writes no page: leave out --out")
+    if figures and (out or data or protocol):
+        raise InputError("--figures writes no page: leave out --out, --data and --protocol")
+    if data and not (model and protocol):
+        raise InputError(
+            "--data needs --protocol, which reads it, and --model, whose mistakes it shows"
+        )
+    if not data and (protocol or split):
+        raise InputError("--protocol and --split are of --data, which is missing")
+    if model and not (figures or data):
+        raise InputError("--model chooses models of --figures, or of --data: give one of them")
     found = read(results)
     chosen = names("--model", model) if model else []
     known = {record.model.name for record in found.records}
     for name in chosen:
         if name not in known:
             raise UnknownNameError(f"in {results} there is {_unknown(name, known)}")
+    if figures is None:
+        file = out or Path("report.html")
+        atomic.must_be_writable(file.parent, "the report can't be written")
+        told = contents(found)
+        if data and protocol:
+            from harness.report.failures import pictures
+
+            told["pictures"] = pictures(told, chosen, protocol, data, split=split, device=device)
+        atomic.write_text(file, document.to_html(told))
+        say(file)
+        return
     for board in found.boards:
         for file in paper.write(board, figures, chosen, found.speeds):
             say(file)

@@ -641,9 +641,10 @@
       el("h2", {}, "Scores"),
       scores.length ? sortable(`Scores of ${model.name}`, [
         { title: "board", align: "l", value: ({ board }) => boardTitle(board),
-          cell: ({ board }) => el("a", { href: boardLink(board) }, boardTitle(board)) },
-        { title: "options", align: "l", value: ({ row }) => row.options || null,
-          cell: ({ row }) => row.options },
+          cell: ({ board, row }) => [
+            el("a", { href: boardLink(board), class: "clip", title: boardTitle(board) },
+              boardTitle(board)),
+            row.options ? el("span", { class: "options" }, row.options) : null] },
         { title: "score", align: "l", value: ({ board, column }) => board.columns[column].name,
           cell: ({ board, column }) => board.columns[column].name },
         { title: "value", align: "r", descends: true,
@@ -672,7 +673,8 @@
       model.curve.length ? [el("h2", {}, "Training"), trainingFigure([model])] : null,
       pictures.length ? [el("h2", {}, "Where it fails"), pictures.map((one) =>
         el("figure", {}, el("figcaption", {}, one.title),
-          el("div", { class: "scroll" }, el("img", { src: one.source, alt: one.title }))))] : null,
+          one.source ? el("div", { class: "scroll" }, el("img", { src: one.source, alt: one.title }))
+            : null))] : null,
     ];
   }
 
