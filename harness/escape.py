@@ -99,7 +99,7 @@ def _set(letter: str) -> str:
         return _LATEX[letter]
     if letter.isascii():
         return letter
-    base, *marks = unicodedata.normalize("NFKD", letter)
+    base, *marks = [*unicodedata.normalize("NFKD", letter)]
     if base.isascii() and len(marks) == 1 and marks[0] in _ACCENTS:
         return f"\\{_ACCENTS[marks[0]]}{{{base}}}"
     return f"U+{ord(letter):04X}"

@@ -536,7 +536,7 @@
         { title: "kind", align: "l", value: (row) => models[row.model].kind,
           cell: (row) => models[row.model].kind },
         { title: "licence", align: "l", value: (row) => models[row.model].licence,
-          cell: (row) => el("span", { class: "clip", title: models[row.model].licence },
+          cell: (row) => el("span", { class: "clip narrow", title: models[row.model].licence },
             models[row.model].licence) },
       ].filter(Boolean);
       lines.clear();
@@ -722,7 +722,7 @@
           const text = on === null ? "unknown" : on.join(", ") || "nothing";
           return el("span", { class: "clip", title: text }, text); } },
       { title: "licence", align: "l", value: (row) => models[row.model].licence,
-        cell: (row) => el("span", { class: "clip", title: models[row.model].licence },
+        cell: (row) => el("span", { class: "clip narrow", title: models[row.model].licence },
           models[row.model].licence) },
     ], rows, { keep, drawn: (found) => {
       count.textContent = `${found.length} of ${rows.length} models`; } });

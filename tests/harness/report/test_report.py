@@ -1,9 +1,12 @@
 """The report: its contents, its page without a browser, and the figures for papers."""
 
+import base64
 import json
 import re
 import xml.etree.ElementTree as ET
 
+import cv2
+import numpy as np
 import pytest
 from checkout import ROOT
 from packages import installed
@@ -13,7 +16,7 @@ from toy import scored
 from harness.errors import FileMissingError
 from harness.records import leaderboard
 from harness.records.speeds import Speed
-from harness.report import document, figures, paper
+from harness.report import document, failures, figures, paper
 from harness.report.contents import contents, read
 
 MOST = 2_000_000  # bytes of the page
@@ -179,3 +182,43 @@ def test_figures_of_the_results_hold_numbers_of_the_records(measured_here, famil
                 assert {bar.value for bar in panel.bars} <= numbers
             if panel.kind == "lines" and not panel.x.percent:
                 assert {y for line in panel.lines for _, y in line.points} <= numbers
+
+
+def test_the_command_writes_page_or_figures(folder, tmp_path, run):
+    page = tmp_path / "new" / "page.html"
+    status, out, _ = run("report", "--results", folder, "--out", page)
+    assert status == 0 and out == f"{page}\n" and page.read_text().startswith("<!doctype html>")
+    made = tmp_path / "figures"
+    options = ("--figures", made, "--model", "alpha,beta")
+    status, out, _ = run("report", "--results", folder, *options)
+    assert status == 0 and len(out.splitlines()) == len([*made.rglob("*.*g")]) == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--figures", "F", "--out", "P"), "--figures writes no page"),
+        (("--model", "alpha"), "give one of them"),
+        (("--data", "D"), "--data needs --protocol"),
+        (("--protocol", "toy"), "are of --data, which is missing"),
+        (("--figures", "F", "--model", "alpa"), "did you mean 'alpha'"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(folder, run, options, complaint):
+    status, _, err = run("report", "--results", folder, *options)
+    assert status == 2 and complaint in err
+
+
+@pytest.mark.data
+def test_pages_of_models_show_where_they_fail(measured_here, shared):
+    told = contents(measured_here)
+    made = failures.pictures(told, ["brief", "rootsift"], "hpatches", shared / "hpatches/mini")
+    names = [told["models"][one["model"]]["name"] for one in made]
+    assert names == ["brief", "brief", "rootsift", "rootsift"]
+    assert "wrong for" in made[0]["title"] and "False matches" in made[0]["title"]
+    for one in made:
+        jpeg = base64.b64decode(one["source"].removeprefix("data:image/jpeg;base64,"))
+        picture = cv2.imdecode(np.frombuffer(jpeg, np.uint8), 1)
+        assert picture.shape[1] == failures.WIDTH and picture.std() > 20
+    told["pictures"] = made
+    assert len(document.to_html(told).encode()) < MOST
