@@ -1,4 +1,4 @@
-"""Leaderboards: CSV, Markdown and LaTeX for each protocol, data set and split."""
+"""Leaderboards: a CSV file and a Markdown table for each protocol, data set and split."""
 
 import csv
 import io
@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
-from harness.escape import csv_cell, latex, markdown, visible
+from harness.escape import csv_cell, markdown
 from harness.metrics import lower_is_better
-from harness.records import latex_table, markdown_table, published_table
+from harness.records import markdown_table, published_table
 from harness.records.comparable import must_be_comparable
 from harness.records.published import PublishedNumber, is_like
 from harness.records.ranks import NOTE, ranks, surely_better
@@ -93,7 +93,7 @@ FACTS = (
 
 def texts_of(board: Board) -> Texts:
     """The contents of a leaderboard's files."""
-    return {".csv": to_csv(board), ".md": to_markdown(board), ".tex": to_latex(board)}
+    return {".csv": to_csv(board), ".md": to_markdown(board)}
 
 
 def boards(records: Iterable[Record]) -> list[Board]:
@@ -187,42 +187,6 @@ def to_markdown(board: Board) -> str:
     return "\n".join([*lines, ""])
 
 
-def to_latex(board: Board) -> str:
-    """The headlines for a paper, as a `tabular` of the package `booktabs`, with remarks below.
-
-    Bold, in each column: the scores of models than which no other is surely better (see `best`).
-    """
-    has_options = _has_options(board)
-    heads = ["model", *(["options"] if has_options else []), "dim", *board.headlines]
-    groups, has_bold = [], False
-    for rows in board.groups:
-        bold = {name: best(rows, name) for name in board.headlines}
-        has_bold |= any(bold.values())
-        groups.append([_latex_row(row, i, bold, has_options) for i, row in enumerate(rows)])
-    marks = {mark(row) for row in board.rows}
-    notes = ["Bold: no other model is surely better, by paired 95\\,\\% intervals over scenes."]
-    notes = [*(notes if has_bold else []), *(f"{s} {MEANINGS[s]}" for s in MEANINGS if s in marks)]
-    align = "l" * (len(heads) - len(board.headlines)) + "r"
-    return "\n".join(
-        [
-            latex_title(board),
-            "% Fractions are in percent, with 95 % intervals. Needs \\usepackage{booktabs}.",
-            *latex_table.lines([*map(latex, heads)], groups, align),
-            *(f"\\par\\smallskip{{\\footnotesize {_latex_note(note)}}}" for note in notes),
-            "",
-        ]
-    )
-
-
-def _latex_note(note: str) -> str:
-    return "".join(latex(part) if part in MEANINGS else part for part in re.split("([†?])", note))
-
-
-def latex_title(board: Board) -> str:
-    """The first line of a board's LaTeX file: a comment."""
-    return visible(f"% {board.family} on {board.data}, split {board.split}")
-
-
 def best(rows: Sequence[tuple[Record, ...]], headline: str) -> set[int]:
     """Places of the rows than which none is surely better by a headline; empty without a test.
 
@@ -239,23 +203,11 @@ def best(rows: Sequence[tuple[Record, ...]], headline: str) -> set[int]:
         for row in rows
     ]
     places, better = surely_better(records)
-    return {place for place, beaten in zip(places, better.any(axis=0), strict=True) if not beaten}
-
-
-def _latex_row(
-    row: tuple[Record, ...], place: int, bold: Mapping[str, set[int]], has_options: bool
-) -> list[str]:
-    name = latex(row[0].model.name)
-    if mark(row):
-        name += rf"\textsuperscript{{{latex(mark(row))}}}"
-    options = [latex(row[0].protocol.options_text)] if has_options else []
-    cells = []
-    for headline, places in bold.items():
-        value, bracket, interval = _cell(row, headline).partition(" [")
-        value = latex(value)
-        value = rf"\textbf{{{value}}}" if place in places else value
-        cells.append(rf"{value} {{\scriptsize{bracket}{interval}}}" if bracket else value)
-    return [name, *options, latex(row[0].model.size), *cells]
+    return {
+        place
+        for place, others_better in zip(places, better.T.tolist(), strict=True)
+        if not any(others_better)
+    }
 
 
 def details(board: Board) -> dict[str, list[str]]:
@@ -301,33 +253,40 @@ def footnotes(marks: Set[str]) -> list[str]:
 
 def _warnings(board: Board) -> Iterator[str]:
     """Yields lines of Markdown: each warning of the records, with the models that it is about."""
+    for warning in warnings(board):
+        yield from ("", f"{WARNED} {markdown(warning)}")
+
+
+def warnings(board: Board) -> Iterator[str]:
+    """Yields each warning of the records, behind the models that it is about unless it is all."""
     about: dict[str, list[str]] = defaultdict(list)
     for row in board.rows:
         for warning in dict.fromkeys(text for record in row for text in record.warnings):
             options = f" ({row[0].protocol.options_text})" if row[0].protocol.options else ""
-            about[warning].append(markdown(f"{row[0].model.name}{options}"))
+            about[warning].append(f"{row[0].model.name}{options}")
     for warning, models in about.items():
         whose = "" if len(models) == len(board.rows) else f"{', '.join(models)}: "
-        yield from ("", f"{WARNED} {whose}{markdown(warning)}")
+        yield f"{whose}{warning}"
 
 
 def _table(board: Board, columns: list[str], ranks: Sequence[str] = ()) -> list[str]:
     common = "/".join(_common(columns)) if len(columns) > 1 else ""
     heads = [markdown(name.removeprefix(f"{common}/")) for name in columns]
-    facts = ["model", *(["options"] if _has_options(board) else []), "dim"]
+    facts = ["model", *(["options"] if has_options(board) else []), "dim"]
     facts += ["rank"] if any(ranks) else []
     rows = []
     for i, row in enumerate(board.rows):
         warned = WARNED if any(record.warnings for record in row) else ""
         name = f"{markdown(row[0].model.name)} {mark(row)}{warned}".strip()
-        options = [markdown(row[0].protocol.options_text)] if _has_options(board) else []
-        cells = [_cell(row, column) for column in columns]
+        options = [markdown(row[0].protocol.options_text)] if has_options(board) else []
+        cells = [cell(row, column) for column in columns]
         rank = [ranks[i] or MISSING] if any(ranks) else []
         rows.append([name, *options, row[0].model.size, *rank, *cells])
     return [*markdown_table.lines([*facts, *heads], rows, "l" * len(facts) + "r")]
 
 
-def _has_options(board: Board) -> bool:
+def has_options(board: Board) -> bool:
+    """Whether a row has options."""
     return any(row[0].protocol.options for row in board.rows)
 
 
@@ -343,7 +302,8 @@ def is_unknown(record: Record) -> bool:
     return record.model.trained_on is None or bool(record.data.unknown_in_training)
 
 
-def _cell(row: tuple[Record, ...], name: str) -> str:
+def cell(row: tuple[Record, ...], name: str) -> str:
+    """A score of a row with its interval as tables show it: "51.20 [48.1, 54.3]"."""
     scores, intervals = scores_of(row), intervals_of(row)
     if name not in scores:
         return MISSING

@@ -13,7 +13,7 @@ from pathlib import Path
 from harness import registry
 from harness.errors import FileMissingError, InputError
 from harness.files import atomic, folders
-from harness.records import leaderboard, published, seeds
+from harness.records import latex_leaderboard, leaderboard, published, seeds
 from harness.records import record as results
 from harness.records.leaderboard import Board, Texts
 
@@ -35,6 +35,7 @@ class Kind:
 
 KINDS = [
     Kind("leaderboard", ",".join(leaderboard.FACTS[:4]), leaderboard.texts_of),
+    Kind("leaderboard", ",".join(leaderboard.FACTS[:4]), latex_leaderboard.texts_of),
     Kind("seeds", ",".join(seeds.HEAD), seeds.texts_of),
 ]  # of every family
 
@@ -117,7 +118,7 @@ def _tables(root: Path, kinds: Mapping[str, Sequence[Kind]]) -> Iterator[Path]:
     """
     for family, data, split in (place.relative_to(root).parts for place in root.glob("*/*/*")):
         empty = Board(family, data, split, ())
-        title, comment = f"# {leaderboard.heading(empty)}", leaderboard.latex_title(empty)
+        title, comment = f"# {leaderboard.heading(empty)}", latex_leaderboard.title(empty)
         for kind in kinds.get(family, ()):
             for end, begins in ((".csv", kind.head), (".md", title), (".tex", comment)):
                 file = root / family / data / split / f"{kind.name}{end}"

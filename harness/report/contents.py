@@ -91,15 +91,15 @@ def _board(board: Board, places: Mapping[str, int], measured: Mapping[str, Speed
     columns = board.columns
     at = {name: place for place, name in enumerate(columns)}
     records = [record for row in board.rows for record in row]
-    first = board.rows[0][0]
     tables = {"headlines": board.headlines, **leaderboard.details(board)}
     alike, best = _compared(board)
     return {
         "family": board.family,
         "data": board.data,
         "split": board.split,
-        "patches": first.data.patches,
-        "versions": sorted({f"{r.protocol.name} {r.protocol.version}" for r in records}),
+        "protocols": sorted(
+            {(r.protocol.name, r.protocol.version, r.data.patches) for r in records}
+        ),
         "sha256": sorted({f"{r.protocol.name} {r.data.sha256}" for r in records}),
         "unchecked": sorted({fact for record in records for fact in record.data.unchecked}),
         "columns": [_column(board, name) for name in columns],
@@ -139,7 +139,11 @@ def _row(
         "values": values,
         "ends": ends,
         "warnings": [*dict.fromkeys(text for record in row for text in record.warnings)],
-        "records": [results.place(Path(), record).as_posix() for record in row],
+        "records": {  # by the column of their headline
+            at[record.protocol.headline]: results.place(Path(), record).as_posix()
+            for record in row
+            if record.protocol.headline in at
+        },
     }
 
 

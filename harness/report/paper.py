@@ -37,7 +37,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E
 MARKERS, DASHES = ("o", "s", "^", "D"), ("-", "--", "-.", ":")
 SHAPES = ("o", "^", "s")  # of markers on bars
 BAR, INK, FRONT = "#C9D3DC", "#1B1F24", "#D55E00"
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "font.family": "sans-serif",
     "font.size": 7,
     "axes.titlesize": 8,
@@ -231,7 +231,7 @@ def _grid(figure: Any, axes: Any, shown: _Shown, panel: Grid) -> None:
     axes.set_xlabel(visible(panel.axis.label))
 
 
-DRAW = {"bars": _bars, "lines": _lines, "dots": _dots, "grid": _grid}
+DRAW: Mapping[str, Any] = {"bars": _bars, "lines": _lines, "dots": _dots, "grid": _grid}
 
 
 def _axes(axes: Any, panel: Lines | Dots, points: Sequence[Point]) -> None:

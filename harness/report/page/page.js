@@ -565,9 +565,9 @@
       warned.set(text, [...(warned.get(text) || []), rowName(board, row)]);
     return [
       el("h1", {}, boardTitle(board)),
-      el("p", { class: "facts" }, `${number(board.patches, 0)} patches · `,
-        `${board.versions.map((text) => text.replace(/ (\d+)$/, " version $1")).join(", ")} · `,
-        `sorted by ${board.columns[board.headline].name}`),
+      el("p", { class: "facts" }, board.protocols.map(([name, version, patches]) =>
+        `${name}, version ${version}, ${number(patches, 0)} patches`).join("; "),
+        ` · sorted by ${board.columns[board.headline].name}`),
       controls,
       el("div", { class: "filters" }, tables.node, el("span", { class: "buttons" }, "Lines:",
         el("button", { type: "button", onclick: tick(all.slice(0, Math.min(8, alone))) }, "first 8"),
@@ -660,12 +660,8 @@
           cell: ({ board, at, column }) => (column === board.headline && board.ranks[at]
             ? `${board.ranks[at].replace("-", "–")} of ${board.ranks.filter(Boolean).length}`
             : MISSING) },
-        { title: "record", align: "l", cell: ({ board, row, column }) => {
-          const name = board.columns[column].name.split("/")[0];
-          const file = row.records.find((one) => one.startsWith(
-            `records/${board.family}/${name}/`)) || row.records[0];
-          return el("code", {}, file);
-        } },
+        { title: "record", align: "l", cell: ({ row, column }) =>
+          el("code", {}, row.records[column] || MISSING) },
       ], scores).node : el("p", {}, "There is no record of this model."),
       printed.length ? [el("h2", {}, "Published numbers"),
         el("p", {}, "Printed in papers about this method; not measured here."),

@@ -9,14 +9,14 @@ from hostile_names import HIDDEN, HOSTILE
 from toy import measured, scored
 
 from harness.escape import latex
-from harness.records import latex_table, leaderboard
+from harness.records import latex_leaderboard, latex_table, leaderboard
 
 KEY = ("toy", "toy-data", "all")
 LIGATURES = ["a--b", "---", "``x''", ",,x", "~x^2", "'x'", '"x"', "é ß 猫 ﬁ", "\\", "{}", "%", "&"]
 
 
 def of(*records):
-    return leaderboard.to_latex(leaderboard.board(KEY, records))
+    return latex_leaderboard.to_latex(leaderboard.board(KEY, records))
 
 
 def test_the_example_is_right():
