@@ -780,9 +780,11 @@
 
   function boardCard(board) {
     const column = board.columns[board.headline];
-    const first = board.rows.filter((row) => row.options === board.rows[0].options);
-    const top = (board.best[board.headline] || []).filter((at) => at < first.length);
-    const rows = top.length ? top.map((at) => board.rows[at]) : first.slice(0, 1);
+    const first = board.rows.filter((row) => row.options === board.rows[0].options
+      && row.values[board.headline] !== null);
+    const top = (board.best[board.headline] || []).map((at) => board.rows[at])
+      .filter((row) => first.includes(row));
+    const rows = top.length ? top : first.slice(0, 1);
     const range = rangeOf(board, board.headline);
     return el("article", { class: "card" },
       el("h3", {}, el("a", { href: boardLink(board) }, `${board.data}, ${board.split}`)),
