@@ -31,11 +31,21 @@ PERMISSIVE = frozenset(
 
 OF_THE_CARD = (  # fields of a row that no list of models shows
     "packages", "weights", "sha256", "revision", "conventions", "stored", "libraries", "more",
+    "curve",
 )  # fmt: skip
 
 Row = TypeVar("Row", "ModelRow", "ProtocolRow")
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Training progress since the previous moment."""
+
+    step: int
+    loss: float | None  # mean
+    fpr95: float | None  # of held-out points, in [0, 1]; None if there are none
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,7 @@ class ModelRow:
     stored: str | None = None
     libraries: tuple[str, ...] = ()  # of a model that was made and asked
     more: Mapping[str, object] = field(default_factory=dict)  # further facts of its card, for JSON
+    curve: tuple[Moment, ...] = ()  # of its training
 
     @property
     def bytes(self) -> int:

@@ -14,8 +14,9 @@ EXTRAS = {  # by the name that Python imports; `pyproject.toml` lists what each 
     "onnxscript": "onnx",
     "pycolmap": "sfm",
     "distributed": "cluster",
-    "matplotlib": "figures",
     "tensorboard": "tensorboard",
+    "jinja2": "report",
+    "matplotlib": "report",
 }
 
 

@@ -16,6 +16,7 @@ KINDS = (
     "protocols",
     "pictures",
     "tables",
+    "figures",
     "builders",
     "weights",
     "datasets",

@@ -279,4 +279,6 @@ class Picture:
     """An image for a person to judge: a data set, and a function that draws its vectors."""
 
     dataset: Dataset
-    draw: Callable[[Descriptions], bytes]  # returns a PNG file
+    # Returns a PNG file; takes the vectors of each model by the model's name, in the given order.
+    draw: Callable[[Mapping[str, Descriptions]], bytes]
+    models: int = 1  # most models that it can draw

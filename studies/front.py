@@ -15,16 +15,13 @@ from typing import Any
 
 import pandas as pd
 
-from harness.errors import InputError
 from harness.escape import markdown
 from harness.files import atomic
-from harness.records import markdown_table
+from harness.records import markdown_table, speeds
 from harness.records import record as results
 from studies.zoo_tables import ROOTSIFT, WHOLE, board
 
 JUDGED = "hpatches-built-images"  # the accuracy that decides the front: of all models
-SPEED = "studies/speed.csv"
-COLUMNS = {"model", "bytes", "cores", "patches_per_second", "machine"}
 
 
 @dataclass(frozen=True)
@@ -36,20 +33,19 @@ class Model:
     bytes: int  # of a vector
     speed: Mapping[int, float]  # patches a second, by number of cores
 
-    def beats(self, other: "Model") -> bool:
-        """Whether it is as good as another model in all three respects, and better in one."""
-        mine = (self.map[JUDGED], self.speed[1], -self.bytes)
-        theirs = (other.map[JUDGED], other.speed[1], -other.bytes)
-        return mine != theirs and all(a >= b for a, b in zip(mine, theirs, strict=True))
+    @property
+    def qualities(self) -> tuple[float, float, int]:
+        """The three respects in which it is judged; more is better."""
+        return self.map[JUDGED], self.speed[1], -self.bytes
 
 
-def models(records: Sequence[results.Record], speeds: pd.DataFrame) -> list[Model]:
+def models(records: Sequence[results.Record], measured: pd.DataFrame) -> list[Model]:
     """Models with an accuracy and a speed, the most accurate first."""
     boards = {data: board(records, *where) for data, where in WHOLE.items()}
-    known = [name for name in boards[JUDGED] if name in set(speeds["model"])]
+    known = [name for name in boards[JUDGED] if name in set(measured["model"])]
     found = []
     for name in known:
-        rows = speeds[speeds["model"] == name]
+        rows = measured[measured["model"] == name]
         scores = {data: _map(known[name]) for data, known in boards.items() if name in known}
         speed = dict(zip(rows["cores"].tolist(), rows["patches_per_second"].tolist(), strict=True))
         found.append(Model(name, scores, int(rows["bytes"].iloc[0]), speed))
@@ -58,7 +54,8 @@ def models(records: Sequence[results.Record], speeds: pd.DataFrame) -> list[Mode
 
 def front(known: Sequence[Model]) -> set[str]:
     """Names of the models that no other model beats."""
-    return {one.name for one in known if not any(other.beats(one) for other in known)}
+    best = speeds.front([one.qualities for one in known])
+    return {one.name for one, is_best in zip(known, best, strict=True) if is_best}
 
 
 def page(known: Sequence[Model], machine: str) -> Iterator[str]:
@@ -124,20 +121,6 @@ def draw(known: Sequence[Model], file: Path) -> None:
         plot.close(figure)
 
 
-def read_speeds(file: Path) -> pd.DataFrame:
-    """The table of speeds.
-
-    Raises:
-        InputError: if columns are missing, or speeds are of several machines.
-    """
-    speeds = pd.read_csv(file)
-    if missing := COLUMNS - set(speeds.columns):
-        raise InputError(f"{file} has no column {', '.join(sorted(missing))}; write it again")
-    if speeds["machine"].nunique() > 1:
-        raise InputError(f"{file} has speeds of several machines, which can't be compared")
-    return speeds
-
-
 def _map(record: results.Record) -> float:
     return record.scores[record.protocol.headline]
 
@@ -147,9 +130,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", required=True, type=Path)
     given = parser.parse_args()
-    speeds = read_speeds(given.results / SPEED)
-    known = models(results.load(given.results), speeds)
-    text = "\n".join(page(known, str(speeds["machine"].iloc[0])))
+    measured = speeds.table(given.results / speeds.FILE)
+    known = models(results.load(given.results), measured)
+    text = "\n".join(page(known, str(measured["machine"].iloc[0])))
     atomic.write_text(given.results / "studies/front.md", text)
     draw(known, given.results / "studies/front.svg")
 

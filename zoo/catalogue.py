@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from harness.catalogue import ModelRow
+from harness.catalogue import ModelRow, Moment
 from zoo import card as cards
 from zoo.card import Card
 from zoo.published import conventions
@@ -42,6 +42,7 @@ def models() -> list[ModelRow]:
             sha256=card.weights,
             conventions=cards.conventions(card),
             more=_training(card),
+            curve=tuple(Moment(one.step, one.loss, one.fpr95) for one in card.curve),
         )
         for card in map(cards.read, sorted(FOLDER.glob("*.json")))
     ]

@@ -15,6 +15,7 @@ from harness.commands.options import (
     DataFolder,
     Device,
     ModelName,
+    ModelNames,
     ProtocolName,
     Settings,
     Split,
@@ -66,16 +67,20 @@ def describe(
 
 
 def show(
-    picture: Annotated[str, typer.Argument(help="What to draw, for example oxford.")],
-    of: Annotated[list[str], typer.Argument(help="The data to draw, for example graf 1 3.")],
-    model: ModelName,
+    picture: Annotated[
+        str, typer.Argument(help="What to draw: mistakes, neighbours, point, map, or oxford.")
+    ],
+    of: Annotated[
+        list[str], typer.Argument(help="What it is of: PROTOCOL, or for oxford graf 1 3.")
+    ],
+    model: ModelNames,
     data: DataFolder = None,
     out: Annotated[Path | None, typer.Option("--out", help="File of the picture, PNG.")] = None,
     device: Device = "auto",
     batch_size: BatchSize = None,
     setting: Settings = None,
 ) -> None:
-    """Draw the result of a model on some data as a picture."""
+    """Draw the result of a model on some data as a picture; some pictures compare models."""
     from harness import cache, errors, evaluation, loading, progress, registry
     from harness.files import atomic
     from harness.settings import accepted, options, positional
@@ -88,21 +93,28 @@ def show(
             f"a picture {picture} needs {' '.join(wanted).upper()}, not {' '.join(of)!r}"
         )
     atomic.must_be_writable(out.parent if out else Path(), "the picture can't be written")
-    drawn_of = _one_model("a picture is of one model, not of", model, device)
     title = f"picture {picture}"
     given = loading.with_data(options(settings=setting, data=data))
     with errors.naming(title):
         made: Picture = maker(*of, **accepted(maker, given, title))
-    with progress.describing(drawn_of.name, len(made.dataset), title) as advance:
-        described = evaluation.describe(
-            drawn_of,
-            made.dataset,
-            cache=cache.kept("vectors"),
-            batch_size=batch_size or evaluation.BATCH,
-            progress=advance,
-        )
+    drawn_of = loading.load_models(names("--model", model), device=device)
+    if len(drawn_of) > made.models:
+        most = "one model" if made.models == 1 else f"at most {made.models} models"
+        raise InputError(f"a picture is of {most}, not of {', '.join(m.name for m in drawn_of)}")
+    described = {}
+    for one in drawn_of:
+        with progress.describing(one.name, len(made.dataset), title) as advance:
+            described[one.name] = evaluation.describe(
+                one,
+                made.dataset,
+                cache=cache.kept("vectors"),
+                batch_size=batch_size or evaluation.BATCH,
+                progress=advance,
+            )
+    with errors.naming(title):
         drawn = made.draw(described)
-    file = out or Path(re.sub(r"[^\w.+-]", "_", "-".join([picture, *of, drawn_of.name])) + ".png")
+    named = "-".join([picture, *of, *described])
+    file = out or Path(re.sub(r"[^\w.+-]", "_", named) + ".png")
     with atomic.writing(file) as stream:
         stream.write(drawn)
     say(file)

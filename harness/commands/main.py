@@ -23,6 +23,7 @@ from harness.commands import (
     onnx_export,
     options,
     reproducing,
+    reporting,
     training,
     weights,
 )
@@ -56,6 +57,7 @@ _add(app, looking.show)
 _add(app, installed.models)
 _add(app, installed.protocols)
 _add(app, evaluating.leaderboard)
+_add(app, reporting.report)
 _add(app, comparing.compare)
 _add(app, auditing.audit)
 _add(app, looking.check)

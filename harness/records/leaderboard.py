@@ -13,7 +13,7 @@ from harness.metrics import lower_is_better
 from harness.records import markdown_table, published_table
 from harness.records.comparable import must_be_comparable
 from harness.records.published import PublishedNumber, is_like
-from harness.records.ranks import NOTE, ranks
+from harness.records.ranks import NOTE, ranks, surely_better
 from harness.records.record import Record
 from harness.types import Quantity
 
@@ -49,6 +49,16 @@ class Board:
         return sorted({record.protocol.headline for row in self.rows for record in row})
 
     @property
+    def main_headline(self) -> str:
+        """The headline that the rows without options, or the first options, are sorted by."""
+        return sorted_by(self.groups[0])
+
+    @property
+    def groups(self) -> list[list[tuple[Record, ...]]]:
+        """The rows of each set of options, in order."""
+        return [*_by_options(self.rows).values()]
+
+    @property
     def quantities(self) -> Mapping[str, Quantity]:
         """Scores of the board that are not fractions, by the last part of their names."""
         return quantities_of([record for row in self.rows for record in row])
@@ -57,8 +67,8 @@ class Board:
     def ranks(self) -> list[str]:
         """The rank of each row among those of its options, as "1-2"; "" where it has none."""
         found = []
-        for rows in _by_options(self.rows).values():
-            by = _sorted_by(rows)
+        for rows in self.groups:
+            by = sorted_by(rows)
             found += ranks(
                 [next((r for r in row if r.protocol.headline == by), None) for row in rows]
             )
@@ -75,7 +85,7 @@ class Board:
         }
 
 
-Texts = Mapping[str, str]  # contents of files, by the end of the file's name: ".csv", ".md"
+Texts = Mapping[str, str]  # contents of files, by the end of the file's name: ".csv", ".md", ".tex"
 FACTS = (
     "model", "options", "dim", "distance", "trained_on_tested_data", "weights", "revision", "rank",
 )  # fmt: skip
@@ -125,14 +135,16 @@ def to_csv(board: Board) -> str:
     """The board as CSV at full precision, one line per row; "—" means not measured."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
-    bounds = [name for name in board.columns if any(name in _intervals(row) for row in board.rows)]
+    bounds = [
+        name for name in board.columns if any(name in intervals_of(row) for row in board.rows)
+    ]
     ends = [f"{name} {end}" for name in bounds for end in ("low", "high")]
     protocols = sorted({record.protocol.name for row in board.rows for record in row})
     hashes = [f"{name} data_sha256" for name in protocols]
     lines.writerow(map(csv_cell, [*FACTS, *board.columns, *ends, *hashes]))
     ranks = [rank or MISSING for rank in board.ranks]
     for row, rank in zip(board.rows, ranks, strict=True):
-        model, scores, intervals = row[0].model, _scores(row), _intervals(row)
+        model, scores, intervals = row[0].model, scores_of(row), intervals_of(row)
         seen = {SEEN: "yes", UNKNOWN: "unknown"}.get(mark(row), "no")
         weights = model.weights or MISSING
         name, options = csv_cell(model.name), row[0].protocol.options_text
@@ -155,7 +167,7 @@ def to_markdown(board: Board) -> str:
     legend = []
     if any(name.rpartition("/")[2] not in board.quantities for name in board.columns):
         legend.append("percent")
-    measured = {name for row in board.rows for name in _intervals(row)}
+    measured = {name for row in board.rows for name in intervals_of(row)}
     counted = {name for name in measured if name.rpartition("/")[2] in board.quantities}
     if measured - counted:
         legend.append("in brackets the 95 % interval over similar scenes or cases")
@@ -167,25 +179,48 @@ def to_markdown(board: Board) -> str:
         text = "; ".join(legend)
         lines += [f"{text[0].upper()}{text[1:]}.", ""]
     lines += headline_table(board)
-    details = _details(board)
-    for title, columns in details.items():
+    tables = details(board)
+    for title, columns in tables.items():
         lines += ["", f"## {markdown(title)}", "", *_table(board, columns)]
-    groups = [board.headlines, *details.values()]
+    groups = [board.headlines, *tables.values()]
     lines += published_table.section(board.published, groups, board.measured, board.quantities)
     return "\n".join([*lines, ""])
 
 
-def _details(board: Board) -> dict[str, list[str]]:
+def best(rows: Sequence[tuple[Record, ...]], headline: str) -> set[int]:
+    """Places of the rows than which none is surely better by a headline; empty without a test.
+
+    Rows of models that were trained on the tested data are left out.
+
+    Args:
+        rows: of one set of options.
+        headline: of one of the protocols.
+    """
+    records = [
+        None
+        if mark(row) == SEEN
+        else next((r for r in row if r.protocol.headline == headline), None)
+        for row in rows
+    ]
+    places, better = surely_better(records)
+    return {
+        place
+        for place, others_better in zip(places, better.T.tolist(), strict=True)
+        if not any(others_better)
+    }
+
+
+def details(board: Board) -> dict[str, list[str]]:
     """The scores that are no headlines, by the title of their table."""
-    details: dict[str, list[str]] = defaultdict(list)
+    found: dict[str, list[str]] = defaultdict(list)
     for name in board.columns[len(board.headlines) :]:
         first, *others = name.split("/")  # "retrieval/easy/map@100", "liberty/fpr95", or "map8"
         title = f"{first}, {others[0]}" if len(others) > 1 else "".join(others) or "overall"
-        details[first if name.rpartition("/")[2] in board.quantities else title].append(name)
+        found[first if name.rpartition("/")[2] in board.quantities else title].append(name)
     sums = {name.partition("/")[0] for name in board.headlines}
-    for columns in details.values():
+    for columns in found.values():
         columns.sort(key=lambda name: name.partition("/")[0] in sums)  # "mean/ap" comes last
-    return details
+    return found
 
 
 def heading(board: Board) -> str:
@@ -198,7 +233,7 @@ def headline_table(board: Board) -> list[str]:
     """Lines of Markdown: the headlines of all models, with fractions in percent, and remarks."""
     lines = _table(board, board.headlines, board.ranks)
     if any(board.ranks):
-        by = dict.fromkeys(map(_sorted_by, _by_options(board.rows).values()))
+        by = dict.fromkeys(map(sorted_by, board.groups))
         lines += ["", NOTE.format(headline=markdown(" or ".join(by)))]
     lines += footnotes({mark(row) for row in board.rows})
     unchecked = {fact for row in board.rows for record in row for fact in record.data.unchecked}
@@ -218,33 +253,40 @@ def footnotes(marks: Set[str]) -> list[str]:
 
 def _warnings(board: Board) -> Iterator[str]:
     """Yields lines of Markdown: each warning of the records, with the models that it is about."""
+    for warning in warnings(board):
+        yield from ("", f"{WARNED} {markdown(warning)}")
+
+
+def warnings(board: Board) -> Iterator[str]:
+    """Yields each warning of the records, behind the models that it is about unless it is all."""
     about: dict[str, list[str]] = defaultdict(list)
     for row in board.rows:
         for warning in dict.fromkeys(text for record in row for text in record.warnings):
             options = f" ({row[0].protocol.options_text})" if row[0].protocol.options else ""
-            about[warning].append(markdown(f"{row[0].model.name}{options}"))
+            about[warning].append(f"{row[0].model.name}{options}")
     for warning, models in about.items():
         whose = "" if len(models) == len(board.rows) else f"{', '.join(models)}: "
-        yield from ("", f"{WARNED} {whose}{markdown(warning)}")
+        yield f"{whose}{warning}"
 
 
 def _table(board: Board, columns: list[str], ranks: Sequence[str] = ()) -> list[str]:
     common = "/".join(_common(columns)) if len(columns) > 1 else ""
     heads = [markdown(name.removeprefix(f"{common}/")) for name in columns]
-    facts = ["model", *(["options"] if _has_options(board) else []), "dim"]
+    facts = ["model", *(["options"] if has_options(board) else []), "dim"]
     facts += ["rank"] if any(ranks) else []
     rows = []
     for i, row in enumerate(board.rows):
         warned = WARNED if any(record.warnings for record in row) else ""
         name = f"{markdown(row[0].model.name)} {mark(row)}{warned}".strip()
-        options = [markdown(row[0].protocol.options_text)] if _has_options(board) else []
+        options = [markdown(row[0].protocol.options_text)] if has_options(board) else []
         cells = [cell(row, column) for column in columns]
         rank = [ranks[i] or MISSING] if any(ranks) else []
         rows.append([name, *options, row[0].model.size, *rank, *cells])
     return [*markdown_table.lines([*facts, *heads], rows, "l" * len(facts) + "r")]
 
 
-def _has_options(board: Board) -> bool:
+def has_options(board: Board) -> bool:
+    """Whether a row has options."""
     return any(row[0].protocol.options for row in board.rows)
 
 
@@ -267,7 +309,7 @@ def cell(row: tuple[Record, ...], name: str) -> str:
         row: records of one model on one data set.
         name: the score; any of the records may have it.
     """
-    scores, intervals = _scores(row), _intervals(row)
+    scores, intervals = scores_of(row), intervals_of(row)
     if name not in scores:
         return MISSING
     quantity = quantities_of(row).get(name.rpartition("/")[2])
@@ -300,17 +342,19 @@ def _common(names: list[str]) -> list[str]:
     return common
 
 
-def _scores(row: tuple[Record, ...]) -> dict[str, float]:
+def scores_of(row: tuple[Record, ...]) -> dict[str, float]:
+    """All scores of a row by name."""
     return {name: value for record in row for name, value in record.scores.items()}
 
 
-def _intervals(row: tuple[Record, ...]) -> dict[str, tuple[float, float]]:
+def intervals_of(row: tuple[Record, ...]) -> dict[str, tuple[float, float]]:
+    """All intervals of a row, by the name of the score."""
     return {name: ends for record in row for name, ends in record.intervals.items()}
 
 
 def _lacks_interval(board: Board) -> bool:
     """Whether a headline over scenes, or a score with an interval in another row, has none."""
-    return any(_lack_interval(rows) for rows in _by_options(board.rows).values())
+    return any(_lack_interval(rows) for rows in board.groups)
 
 
 def _lack_interval(rows: Sequence[tuple[Record, ...]]) -> bool:
@@ -320,7 +364,7 @@ def _lack_interval(rows: Sequence[tuple[Record, ...]]) -> bool:
     wanted |= {record.protocol.headline for record in records if record.scenes}
     quantities = quantities_of(records)
     wanted = {name for name in wanted if name.rpartition("/")[2] not in quantities}
-    return any(wanted & _scores(row).keys() - _intervals(row).keys() for row in rows)
+    return any(wanted & scores_of(row).keys() - intervals_of(row).keys() for row in rows)
 
 
 def _by_options(
@@ -342,7 +386,7 @@ def _rows(records: Sequence[Record]) -> tuple[tuple[Record, ...], ...]:
     return tuple(row for group in groups for row in _best_first(group))
 
 
-def _sorted_by(rows: Sequence[tuple[Record, ...]]) -> str:
+def sorted_by(rows: Sequence[tuple[Record, ...]]) -> str:
     """The headline that most rows have."""
     headlines = sorted(r.protocol.headline for row in rows for r in row)
     return max(dict.fromkeys(headlines), key=headlines.count)
@@ -350,10 +394,10 @@ def _sorted_by(rows: Sequence[tuple[Record, ...]]) -> str:
 
 def _best_first(rows: Sequence[tuple[Record, ...]]) -> list[tuple[Record, ...]]:
     """Rows of one set of options, sorted by the first headline that all models have."""
-    first = _sorted_by(rows)
+    first = sorted_by(rows)
 
     def key(row: tuple[Record, ...]) -> tuple[bool, float, str]:
-        value = _scores(row).get(first)
+        value = scores_of(row).get(first)
         sign = 1 if lower_is_better(first, quantities_of(row)) else -1
         return value is None, sign * (value or 0.0), row[0].model.name
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from harness import registry
 from harness.errors import FileMissingError, InputError
 from harness.files import atomic, folders
-from harness.records import leaderboard, published, seeds
+from harness.records import latex_leaderboard, leaderboard, published, seeds
 from harness.records import record as results
 from harness.records.leaderboard import Board, Texts
 
@@ -24,9 +24,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of table: a CSV file and a Markdown page for each board that has such a table."""
+    """A kind of table: CSV, Markdown and perhaps LaTeX for each board that has such a table."""
 
-    name: str  # name of the files, without ".csv" or ".md"
+    name: str  # name of the files, without ".csv", ".md" or ".tex"
     head: str  # beginning of the first line of the CSV file
     texts_of: Callable[[Board], Texts]  # contents of the files; none if the board has no table
     # Lines of Markdown that an evaluation shows on the terminal, below its scores.
@@ -35,6 +35,7 @@ class Kind:
 
 KINDS = [
     Kind("leaderboard", ",".join(leaderboard.FACTS[:4]), leaderboard.texts_of),
+    Kind("leaderboard", ",".join(leaderboard.FACTS[:4]), latex_leaderboard.texts_of),
     Kind("seeds", ",".join(seeds.HEAD), seeds.texts_of),
 ]  # of every family
 
@@ -116,9 +117,10 @@ def _tables(root: Path, kinds: Mapping[str, Sequence[Kind]]) -> Iterator[Path]:
     A file that is reached through a link is left out, because it belongs to another folder.
     """
     for family, data, split in (place.relative_to(root).parts for place in root.glob("*/*/*")):
-        title = f"# {leaderboard.heading(Board(family, data, split, ()))}"
+        empty = Board(family, data, split, ())
+        title, comment = f"# {leaderboard.heading(empty)}", latex_leaderboard.title(empty)
         for kind in kinds.get(family, ()):
-            for end, begins in ((".csv", kind.head), (".md", title)):
+            for end, begins in ((".csv", kind.head), (".md", title), (".tex", comment)):
                 file = root / family / data / split / f"{kind.name}{end}"
                 linked = any(path.is_symlink() for path in (file, *file.parents[:3]))
                 if not linked and file.is_file() and _begins(file, begins):

@@ -5,6 +5,7 @@ in both images, and the two matched patches, with the first image's above the se
 that are near each other, only the surest is shown.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,8 +16,8 @@ from jaxtyping import Float64, Int, Int32, UInt8
 
 from harness import Dataset, Descriptions
 from harness.errors import InputError, UnknownNameError
-from harness.escape import visible
 from harness.files import folders
+from harness.pictures.canvas import GAP, PAPER, RIGHT, WIDTH, WRONG, Colours, line, png
 from harness.registry import unknown
 from harness.types import Picture
 from protocols.imaging.affine import AffineFrames
@@ -29,18 +30,11 @@ from protocols.oxford.reader import SIDE, block_of, check_fit, folder_of, region
 from protocols.oxford.sample import sample
 from protocols.oxford.truth import MAGNIFICATION, correspondences
 
-Colours = UInt8[np.ndarray, "height width 3"]
-
 SHOWN = 60  # most matches of a kind that are drawn
 APART = 12.0  # least distance between drawn matches, in pixels of the first image
-WIDTH = 1400  # pixels of the picture
-GAP = 8  # pixels between images, and around patches
-TEXT = 26  # height of a line of text, pixels
-PAPER, INK = (255, 255, 255), (0, 0, 0)
 FRACTION = 4  # binary digits of places between pixels
 ANGLES = np.linspace(0, 2 * np.pi, 48, endpoint=False)
 CIRCLE = np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
-RIGHT, WRONG = (0, 158, 115), (213, 94, 0)  # also distinct for the colour-blind (Okabe & Ito)
 
 
 def matches(
@@ -84,7 +78,8 @@ def matches(
     h = plane.from_first[numbers[1]] @ np.linalg.inv(plane.from_first[numbers[0]])
     truth = correspondences(regions[0], regions[1], h, raster_overlap)
 
-    def draw(described: Descriptions) -> bytes:
+    def draw(models: Mapping[str, Descriptions]) -> bytes:
+        (described,) = models.values()
         n = len(regions[0])
         a, b = described.vectors[:n], described.vectors[n:]
         made = STRATEGIES[matching](described.distance, a, b)
@@ -101,14 +96,14 @@ def matches(
             for k, image_regions, block in zip(numbers, regions, blocks, strict=True)
         ]
         right = truth.holds(made)
-        parts = [_line(title)]
+        parts = [line(title)]
         for name, colour, kind in (("right", RIGHT, right), ("wrong", WRONG, ~right)):
             rows = np.flatnonzero(kind)
             surest = rows[_spread(regions[0].take(made.a[rows]))]
             text = f"the {len(surest)} surest, apart from each other, of {len(rows)} {name} matches"
             ends = np.stack([made.a[surest], made.b[surest]], axis=1)
-            parts += [_line(text), _lines(views, ends, colour), _strip(views, ends, colour)]
-        return _png(np.concatenate(parts))
+            parts += [line(text), _lines(views, ends, colour), _strip(views, ends, colour)]
+        return png(parts)
 
     dataset = Dataset("oxford-picture", sequence, blocks, rows, image)
     return Picture(dataset, draw)
@@ -179,18 +174,6 @@ def _strip(
     return strip
 
 
-def _line(text: str) -> Colours:
-    line = np.full((TEXT, WIDTH, 3), PAPER, np.uint8)
-    text = visible(text)
-    cv2.putText(line, text, (GAP, TEXT - GAP), cv2.FONT_HERSHEY_SIMPLEX, 0.5, INK, 1, cv2.LINE_AA)
-    return line
-
-
 def _fixed(points: Float64[np.ndarray, "*n 2"]) -> Int32[np.ndarray, "*n 2"]:
     """Places in OpenCV's fixed-point form, for fractions of pixels."""
     return np.round(points * 2**FRACTION).astype(np.int32)
-
-
-def _png(colours: Colours) -> bytes:
-    blue_first = np.ascontiguousarray(colours[..., ::-1])
-    return cv2.imencode(".png", blue_first)[1].tobytes()

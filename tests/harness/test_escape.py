@@ -7,6 +7,7 @@ import logging
 import sys
 
 import pytest
+from hostile_names import HIDDEN, HOSTILE
 from rich.console import Console
 from rich.markdown import Markdown
 from toy import toy_dataset, toy_descriptor, toy_protocol
@@ -19,26 +20,6 @@ from harness.escape import csv_cell, markdown, visible
 from harness.evaluation import evaluate
 from harness.records import leaderboard
 from harness.records import record as results
-
-HOSTILE = [
-    "a|b", "a\\|b", "ends\\", "*x*", "**x**", "_x_", "__x__", "~~x~~", "`x`", "<img src=x>",
-    "[text](https://example.com)", "![x](y)", "https://example.com", "www.example.com",
-    "&lt;&amp;", "#x", "x #", "$x$", "[bold]x[/bold]", "[/16]", "a_b", "m50_100_0", "l2net+",
-    "=1+1", "+1", "-1", "@x",
-]  # fmt: skip
-HIDDEN = {
-    "a\nb": r"a\nb",
-    "a\rb": r"a\rb",
-    "a\tb": r"a\tb",
-    "\x1b[2J": r"\x1b[2J",
-    "\x9b2J": r"\x9b2J",
-    "a\x00b": r"a\x00b",
-    "\u202egnp.exe": r"\u202egnp.exe",
-    "a\u200bb": r"a\u200bb",
-    "a\u2028b": r"a\u2028b",
-    "\udcff": r"\udcff",
-    "\U000e0041": r"\U000e0041",
-}
 
 
 def shown(source):

@@ -8,6 +8,8 @@ import pytest
 from checkout import ROOT
 
 from harness.records import record as results
+from harness.report import document
+from harness.report.contents import contents, read
 from studies import picture
 
 PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").glob("*.md"))]
@@ -22,6 +24,16 @@ def records():
 def test_the_picture_is_that_of_the_records(records):
     told = "run python -m studies.picture --results results --out docs/oxford.svg"
     assert (ROOT / "docs" / "oxford.svg").read_text("utf-8") == picture.draw(records), told
+
+
+REPORT = ROOT / "results" / "report.html"
+
+
+@pytest.mark.skipif(not REPORT.is_file(), reason="no report of the results is kept")
+def test_the_report_is_that_of_the_results():
+    made = document.to_html(contents(read(ROOT / "results")))
+    told = f"run harness report --results results --out {REPORT.relative_to(ROOT)}"
+    assert REPORT.read_text("utf-8") == made, told
 
 
 def test_a_bar_is_as_long_as_its_score_and_the_best_stands_first(records):

@@ -1,9 +1,5 @@
 """The front of accuracy, speed and bytes."""
 
-import pandas as pd
-import pytest
-
-from harness.errors import InputError
 from studies import front
 from studies.front import JUDGED, Model
 
@@ -34,18 +30,3 @@ def test_the_picture_has_the_same_bytes_each_time(tmp_path):
         front.draw(known, tmp_path / name)
     text = (tmp_path / "one.svg").read_text()
     assert text == (tmp_path / "two.svg").read_text() and "&lt;b&gt;" in text
-
-
-@pytest.mark.parametrize(
-    ("columns", "reason"),
-    [
-        ({"machine": ["x", "y"]}, "several machines"),
-        ({"bytes": None}, "no column bytes"),
-    ],
-)
-def test_speeds_that_can_not_be_compared_are_refused(tmp_path, columns, reason):
-    table = {"model": "m", "bytes": 1, "cores": [1, 2], "patches_per_second": 5, "machine": "x"}
-    table = {name: value for name, value in (table | columns).items() if value is not None}
-    pd.DataFrame(table).to_csv(tmp_path / "speed.csv", index=False)
-    with pytest.raises(InputError, match=reason):
-        front.read_speeds(tmp_path / "speed.csv")

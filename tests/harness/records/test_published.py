@@ -229,7 +229,7 @@ def test_a_board_without_published_numbers_has_no_section(tmp_path):
     assert "Published" not in page(number(data="other"), records=records)
     (record,) = records
     results.save(tmp_path, record)
-    (_, markdown) = tables.write(tmp_path)
+    (_, markdown, _) = tables.write(tmp_path)
     assert markdown.read_text() == page(records=records)
 
 
@@ -242,7 +242,7 @@ def test_tables_are_made_with_the_numbers_of_the_results_folder(tmp_path):
     for record in measured():
         results.save(tmp_path, record)
     file = write_numbers(tmp_path / "published/toy.csv", number())
-    (_, markdown) = tables.write(tmp_path)
+    (_, markdown, _) = tables.write(tmp_path)
     assert "| Mean | 8 |" in markdown.read_text()
     before = markdown.read_bytes()
     file.write_text("broken\n")

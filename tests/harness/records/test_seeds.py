@@ -9,6 +9,7 @@ from toy import measured, scored
 from harness.records import leaderboard, seeds, tables
 from harness.records import record as results
 
+LEADERBOARD = {"leaderboard.csv", "leaderboard.md", "leaderboard.tex"}
 SCORES = {"good": (0.80, 0.82, 0.81), "bad": (0.70, 0.72, 0.715)}
 
 
@@ -94,10 +95,10 @@ def test_the_files_stand_beside_the_leaderboard_and_go_with_their_records(tmp_pa
     for one in both():
         results.save(tmp_path, one)
     names = {file.name for file in tables.write(tmp_path)}
-    assert names == {"leaderboard.csv", "leaderboard.md", "seeds.csv", "seeds.md"}
+    assert names == {*LEADERBOARD, "seeds.csv", "seeds.md"}
     for file in (tmp_path / "records").rglob("*_[12].json"):
         file.unlink()
-    assert {file.name for file in tables.write(tmp_path)} == {"leaderboard.csv", "leaderboard.md"}
+    assert {file.name for file in tables.write(tmp_path)} == LEADERBOARD
     assert not list(tmp_path.rglob("seeds.*"))
 
 

@@ -29,7 +29,7 @@ def test_a_board_without_records_is_removed(tmp_path):
     tables.write(tmp_path)
     file.unlink()
     written = tables.write(tmp_path)
-    assert [one.parts[-3] for one in written] == ["other", "other"]
+    assert [one.parts[-3] for one in written] == ["other"] * 3
     assert sorted(tmp_path.rglob("leaderboard.*")) == sorted(written)
 
 
@@ -40,6 +40,7 @@ OTHERS = {
     "tables/a/b/c/leaderboard.py": "mine",
     "tables/a/b/c/leaderboard.md": "# My results\n",
     "tables/a/b/c/leaderboard.csv": "model,dim\nx,1\n",
+    "tables/a/b/c/leaderboard.tex": "% my results\n",
     "tables/a/b/c/cross_scene.csv": "",
     "tables/a/b/c/d/leaderboard.md": "mine",
     "tables/a/b/d/leaderboard.md": "# a on b, split c\n",  # copied from elsewhere
@@ -56,7 +57,7 @@ def test_no_file_of_others_is_removed(tmp_path, with_records):
     if with_records:
         (record,) = measured("a")
         results.save(tmp_path, record)
-        assert len(tables.write(tmp_path)) == 2
+        assert len(tables.write(tmp_path)) == 3
     else:
         with pytest.raises(FileNotFoundError, match="no record in"):
             tables.write(tmp_path)
@@ -101,7 +102,7 @@ def test_the_same_records_make_the_same_bytes(tmp_path):
     for record in (*measured("b"), *measured("a", tasks=("matching", "verification"))):
         results.save(tmp_path / "other", record)
     assert {f.name: f.read_bytes() for f in tables.write(tmp_path / "other")} == first
-    assert len(first) == 2
+    assert len(first) == 3
 
 
 OWN = """
@@ -120,7 +121,7 @@ def test_a_package_contributes_tables_of_a_family(tmp_path):
     with installed(tmp_path, "own-tables", OWN, tables={"toy": "KIND", "other": "KIND"}):
         written = tables.write(tmp_path / "results")
     folder = tmp_path / "results/tables/toy/toy-data/all"
-    names = ("leaderboard.csv", "leaderboard.md", "own.csv")
+    names = ("leaderboard.csv", "leaderboard.md", "leaderboard.tex", "own.csv")
     assert written == [folder / name for name in names]
     assert (folder / "own.csv").read_text() == "models\n1\n"
 
@@ -129,5 +130,5 @@ def test_a_broken_package_of_tables_does_not_stop_leaderboards(tmp_path, caplog)
     (record,) = measured("a")
     results.save(tmp_path / "results", record)
     with installed(tmp_path, "own-tables", "import nothing_of_this_name", tables={"toy": "KIND"}):
-        assert len(tables.write(tmp_path / "results")) == 2
+        assert len(tables.write(tmp_path / "results")) == 3
     assert "table 'toy' of own-tables 1.0" in caplog.text

@@ -473,7 +473,7 @@ def test_a_picture_shows_both_images_and_says_what_was_matched(small):
     truth = opened(small).planes[1].truths[1]
     vectors = np.concatenate(informed(truth, noise=1.0))
     image = cv2.imdecode(
-        np.frombuffer(drawn.draw(Descriptions(drawn.dataset, vectors, L2)), np.uint8), 1
+        np.frombuffer(drawn.draw({"m": Descriptions(drawn.dataset, vectors, L2)}), np.uint8), 1
     )
     assert image.shape[1] == picture.WIDTH
     for colour in (picture.RIGHT, picture.WRONG):

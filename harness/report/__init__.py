@@ -1,0 +1,1 @@
+"""The report of a folder of results: one HTML page, and figures for papers."""

@@ -1,0 +1,224 @@
+"""The report: its contents, its page without a browser, and the figures for papers."""
+
+import base64
+import json
+import re
+import xml.etree.ElementTree as ET
+
+import cv2
+import numpy as np
+import pytest
+from checkout import ROOT
+from packages import installed
+from reports import EVIL, write_results
+from toy import scored
+
+from harness.errors import FileMissingError
+from harness.records import leaderboard
+from harness.records.speeds import Speed
+from harness.report import document, failures, figures, paper
+from harness.report.contents import contents, read
+
+MOST = 2_000_000  # bytes of the page
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_results(tmp_path_factory.mktemp("results"))
+
+
+@pytest.fixture(scope="module")
+def measured_here():
+    return read(ROOT / "results")
+
+
+@pytest.fixture(scope="module")
+def page(folder):
+    return document.to_html(contents(read(folder)))
+
+
+def embedded(page):
+    return json.loads(re.search(r'id="contents">(.*?)</script>', page, re.S)[1])
+
+
+def board_of(*records):
+    return leaderboard.board(("toy", "toy-data", "all"), records)
+
+
+def test_the_same_results_give_the_same_bytes(folder, page):
+    assert document.to_html(contents(read(folder))) == page
+
+
+def test_the_page_refers_to_nothing_outside_of_it(page):
+    assert not re.search(r'(?:src|href)="(?!#|data:)', page)
+    assert "url(" not in page and "@import" not in page and "default-src 'none'" in page
+    addresses = set(
+        re.findall(r"https?://[^\"'\s)]+", document.to_html({"kinds": {}, "meanings": {}}))
+    )
+    assert addresses == {"http://www.w3.org/2000/svg"}  # a name of a namespace, never loaded
+
+
+def test_a_name_ends_neither_its_text_nor_the_element_that_holds_it(page):
+    assert page.count("</script>") == 2
+    assert EVIL not in page and "<img" not in page
+    found = embedded(page)
+    assert EVIL in [model["name"] for model in found["models"]]
+
+
+def test_invisible_characters_of_names_are_spelt_out(folder):
+    found = contents(read(folder))
+    found["models"][0]["name"] = "a\u202eb"
+    assert embedded(document.to_html(found))["models"][0]["name"] == r"a\u202eb"
+
+
+def test_the_contents_tell_what_can_not_be_told_apart(page):
+    found = embedded(page)
+    (board,) = found["boards"]
+    names = [found["models"][row["model"]]["name"] for row in board["rows"]]
+    assert names == ["alpha", "beta", "gamma", EVIL, "delta", "alpha"]
+    assert board["ranks"][:3] == ["1-2", "1-2", "3"]
+    assert board["alike"][:3] == [[1], [0], []]
+    assert board["best"] == {"0": [0, 1]}
+    assert [row["mark"] for row in board["rows"]] == ["", "", "", "†", "?", ""]
+
+
+def test_no_fact_of_the_machine_is_in_the_page(page):
+    assert "weights_at" not in page and str(ROOT) not in page and "/root" not in page
+
+
+def test_a_folder_without_records_is_refused(tmp_path):
+    with pytest.raises(FileMissingError, match="no record in"):
+        read(tmp_path)
+
+
+def test_the_report_of_the_results_is_small(measured_here):
+    page = document.to_html(contents(measured_here))
+    assert len(page.encode()) < MOST
+
+
+def test_a_board_of_an_unknown_family_has_bars_of_its_headlines():
+    board = board_of(scored("a", 0.8, 0.82, 0.81), scored("b", 0.6, 0.61, 0.62))
+    (figure,) = figures.of_board(board)
+    (panel,) = figure.panels
+    assert [(bar.row, bar.value) for bar in panel.bars] == [
+        (0, pytest.approx(0.81)), (1, pytest.approx(0.61)),
+    ]  # fmt: skip
+
+
+def test_the_front_joins_models_that_none_beats():
+    board = board_of(*(scored(name, a, a, a) for name, a in (("a", 0.9), ("b", 0.8), ("c", 0.7))))
+    speeds = {"a": Speed(8, {1: 5}, "x"), "b": Speed(4, {1: 9}, "x"), "c": Speed(8, {1: 7}, "x")}
+    trade = figures.of_board(board, speeds)[-1]
+    assert [[dot.on_front for dot in panel.dots] for panel in trade.panels] == [
+        [True, True, False], [True, True, False],
+    ]  # fmt: skip
+
+
+OWN = """
+from harness.report.figures import Figure, headlines
+
+def figures(board):
+    (one,) = headlines(board)
+    yield Figure("own", "Own", "A note.", one.panels)
+"""
+
+
+def test_a_package_contributes_figures_of_a_family(tmp_path):
+    board = board_of(scored("a", 0.8, 0.82, 0.81))
+    with installed(tmp_path, "own-figures", OWN, figures={"toy": "figures"}):
+        assert [figure.name for figure in figures.of_board(board)] == ["own"]
+
+
+def test_a_broken_package_of_figures_does_not_stop_the_report(tmp_path, caplog):
+    board = board_of(scored("a", 0.8, 0.82, 0.81))
+    with installed(tmp_path, "own-figures", "import nothing_of_this_name", figures={"toy": "X"}):
+        assert [figure.name for figure in figures.of_board(board)] == ["headlines"]
+    assert "figure 'toy' of own-figures 1.0" in caplog.text
+
+
+def test_figures_for_papers_have_a_column_s_width_and_the_same_bytes(folder, tmp_path):
+    found = read(folder)
+    (board,) = found.boards
+    files = [*paper.write(board, tmp_path / "a", (), found.speeds)]
+    again = [*paper.write(board, tmp_path / "b", (), found.speeds)]
+    assert [file.read_bytes() for file in files] == [file.read_bytes() for file in again]
+    assert {file.name for file in files} == {
+        f"{name}.{form}"
+        for name in ("headlines-verification-ap", "trade-off-size", "trade-off-speed")
+        for form in ("svg", "png")
+    }
+    for file in (one for one in files if one.suffix == ".svg"):
+        assert float(ET.parse(file).getroot().get("width").removesuffix("pt")) == pytest.approx(
+            72 * paper.COLUMN, abs=1
+        )
+    text = files[0].read_text()
+    assert "&lt;/script&gt;" in text and "<img" not in text
+
+
+def test_chosen_models_alone_are_drawn(folder, tmp_path):
+    (board,) = read(folder).boards
+    svg = next(paper.write(board, tmp_path, ["gamma"])).read_text()
+    assert ">gamma<" in svg and ">beta<" not in svg
+
+
+@pytest.mark.parametrize("family", ["hpatches", "oxford", "phototour", "eth"])
+def test_figures_of_the_results_hold_numbers_of_the_records(measured_here, family):
+    boards = [board for board in measured_here.boards if board.family == family]
+    for board in boards:
+        numbers = {
+            value for row in board.rows for record in row for value in record.scores.values()
+        }
+        numbers |= {
+            value
+            for row in board.rows
+            for record in row
+            for scene in record.scenes.values()
+            for value in scene.values()
+        }
+        found = figures.of_board(board)
+        assert found
+        for panel in (panel for figure in found for panel in figure.panels):
+            if panel.kind == "bars":
+                assert {bar.value for bar in panel.bars} <= numbers
+            if panel.kind == "lines" and not panel.x.percent:
+                assert {y for line in panel.lines for _, y in line.points} <= numbers
+
+
+def test_the_command_writes_page_or_figures(folder, tmp_path, run):
+    page = tmp_path / "new" / "page.html"
+    status, out, _ = run("report", "--results", folder, "--out", page)
+    assert status == 0 and out == f"{page}\n" and page.read_text().startswith("<!doctype html>")
+    made = tmp_path / "figures"
+    options = ("--figures", made, "--model", "alpha,beta")
+    status, out, _ = run("report", "--results", folder, *options)
+    assert status == 0 and len(out.splitlines()) == len([*made.rglob("*.*g")]) == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--figures", "F", "--out", "P"), "--figures writes no page"),
+        (("--model", "alpha"), "give one of them"),
+        (("--data", "D"), "--data needs --protocol"),
+        (("--protocol", "toy"), "are of --data, which is missing"),
+        (("--figures", "F", "--model", "alpa"), "did you mean 'alpha'"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(folder, run, options, complaint):
+    status, _, err = run("report", "--results", folder, *options)
+    assert status == 2 and complaint in err
+
+
+@pytest.mark.data
+def test_pages_of_models_show_where_they_fail(measured_here, shared):
+    told = contents(measured_here)
+    made = failures.pictures(told, ["brief", "rootsift"], "hpatches", shared / "hpatches/mini")
+    names = [told["models"][one["model"]]["name"] for one in made]
+    assert names == ["brief", "brief", "rootsift", "rootsift"]
+    assert "wrong for" in made[0]["title"] and "False matches" in made[0]["title"]
+    for one in made:
+        jpeg = base64.b64decode(one["source"].removeprefix("data:image/jpeg;base64,"))
+        picture = cv2.imdecode(np.frombuffer(jpeg, np.uint8), 1)
+        assert picture.shape[1] == failures.WIDTH and picture.std() > 20
+    told["pictures"] = made
+    assert len(document.to_html(told).encode()) < MOST
