@@ -253,6 +253,12 @@ class Protocol:
     # Those of the maker's options that differ from the default and change scores, as a user would
     # give them: {"ties": "official"}. Scores of different options are never compared.
     options: Mapping[str, str] = field(default_factory=dict)
+    # Fractions whose best value is not known, by the last part of their names. For example, a
+    # keypoint that the other image lacks has no right match, so no descriptor scores 1.
+    best_unknown: frozenset[str] = frozenset()
+    # Facts of the computation for readers of a record, such as the settings of a library's solver:
+    # {"solver": "..."}. The version covers them, so records are not compared by them.
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
