@@ -28,8 +28,8 @@ class Ransac:
         return (
             f"cv2.findHomography with UsacParams of OpenCV {cv2.__version__}: uniform samples,"
             f" score MSAC, inner local optimisation of {LOCAL} iterations,"
-            f" threshold {self.threshold:g} px, confidence {CONFIDENCE}, at most {ITERATIONS} iterations,"
-            f" seeds 0 to {self.seeds - 1}"
+            f" threshold {self.threshold:g} px, confidence {CONFIDENCE}, at most {ITERATIONS}"
+            f" iterations, seeds 0 to {self.seeds - 1}"
         )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import InputError
+from protocols.hpatches.writer import IMAGES
 from protocols.imaging.sequences import Sequence, if_lossy
 from protocols.naming import after_folder, granted, unless_wrong
 from protocols.official import official
@@ -54,7 +55,9 @@ def name_of(root: Path, sequences: list[Sequence], split: str | None) -> str:
     if names <= OFFICIAL:
         wanted = OFFICIAL - LARGE if split == D2_NET else OFFICIAL
         faults = [_missing(root, wanted - names)] if names != wanted else []
-        faults += [f"{s.folder} has {len(s.files)} images" for s in sequences if len(s.files) != 6]
+        faults += [
+            f"{s.folder} has {len(s.files)} images" for s in sequences if len(s.files) != IMAGES
+        ]
         faults += [f"{s.lossy[0]} is compressed with loss" for s in sequences if s.lossy]
         return unless_wrong(NAME, faults, root, *made, end=end, family=NAME)
     if not any(map(oxford.differs, sequences)):

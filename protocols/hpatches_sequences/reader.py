@@ -17,7 +17,6 @@ from scipy.spatial import KDTree
 
 from harness import Dataset, parallel
 from harness.errors import InputError
-from protocols.hpatches_sequences.homography import Points
 from protocols.hpatches_sequences.images import Image, block_of, images_of
 from protocols.hpatches_sequences.names import (
     FULL,
@@ -46,7 +45,8 @@ class ImagePair:
     scene: str  # name of the sequence
     number: int  # of the other image, from 2
     rows: tuple[slice, slice]  # of the patches of both images
-    places: tuple[Points, Points]  # of the keypoints, pixels
+    # of the keypoints, pixels
+    places: tuple[Float64[np.ndarray, "n 2"], Float64[np.ndarray, "m 2"]]
     homography: Homography
     shape: tuple[int, int]  # of image 1
 

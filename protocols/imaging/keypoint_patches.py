@@ -1,8 +1,8 @@
 """Cuts out the patches of keypoints, as VLFeat does in the official scripts of ETH's benchmark."""
 
 import numpy as np
+from jaxtyping import UInt8
 
-from harness.types import Patches
 from protocols.imaging.affine import AffineFrames, affine_patches
 from protocols.imaging.grey import Grey
 
@@ -19,7 +19,7 @@ def keypoint_patches(
     side: int = SIDE,
     extent: float = EXTENT,
     smoothing: float = SMOOTHING,
-) -> Patches:
+) -> UInt8[np.ndarray, "n side side"]:
     """One patch for each keypoint, in order; outside the image the border is repeated.
 
     Args:

@@ -4,9 +4,9 @@ There are two kinds of files:
 - `<sequence>.npz` with arrays `img1`, `img2`, ..., in VLFeat's form. A row is a region: x, y, a11,
   a21, a12, a22. The centre of the first pixel is (1, 1).
 - `<sequence>/img1.*`, `img2.*`, ..., in the text form of Oxford's detectors: a length and the
-  number of regions, then rows of x, y, a, b, c of a x^2 + 2 b x y + c y^2 = 1 around the centre; further
-  columns are ignored. The centre of the first pixel is (0, 0). These regions have no direction;
-  they get the main direction of the image's gradients.
+  number of regions, then rows of x, y, a, b, c of a x^2 + 2 b x y + c y^2 = 1 around the centre;
+  further columns are ignored. The centre of the first pixel is (0, 0). These regions have no
+  direction; they get the main direction of the image's gradients.
 """
 
 import hashlib
