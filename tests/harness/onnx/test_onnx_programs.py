@@ -77,13 +77,12 @@ def test_the_cpp_program_describes_patches(exported):
     # The wheel has the library under the name of its version.
     capi = Path(onnxruntime.__file__).parent / "capi"
     libraries = sorted(capi.glob("libonnxruntime.so.*"))
-    linked: list[object] = (
-        [libraries[0], f"-Wl,-rpath,{folder}"] if libraries else ["-lonnxruntime"]
-    )
+    wheel = [libraries[0], f"-Wl,-rpath,{folder}"] if libraries else []
     for library in libraries:  # its own name, by which the program looks for it
         (folder / "libonnxruntime.so.1").symlink_to(library)
     (folder / "describe.cpp").write_text(program)
-    command = [compiler, "-std=c++17", folder / "describe.cpp", *linked, "-o", folder / "describe"]
+    command = [compiler, "-std=c++17", folder / "describe.cpp", "-o", folder / "describe"]
+    command += wheel or ["-lonnxruntime"]
     subprocess.run([str(part) for part in command], check=True, timeout=300)
     must_describe(exported, folder / "describe")
 
