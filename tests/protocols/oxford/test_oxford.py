@@ -4,10 +4,9 @@ import hashlib
 from dataclasses import replace
 
 import cv2
-import image_sequences
 import numpy as np
 import pytest
-from image_sequences import VIEWS
+from image_sequences import VIEWS, write_sequence
 from near_ties import all_pairs
 
 from harness import Descriptions
@@ -350,10 +349,8 @@ def test_a_set_may_be_named_like_no_other(small):
 
 
 def test_a_sequence_has_two_images_or_more(tmp_path):
-    image_sequences.write_sequence(tmp_path / "images/two", VIEWS[:1])
-    image_sequences.write_sequence(
-        tmp_path / "images/three", VIEWS, image="img{}.tif", homography="H1to{}p"
-    )
+    write_sequence(tmp_path / "images/two", VIEWS[:1])
+    write_sequence(tmp_path / "images/three", VIEWS, image="img{}.tif", homography="H1to{}p")
     protocol = oxford(data=tmp_path / "images", features=60)
     assert protocol.dataset.name == "oxford-images"
     assert [block.name for block in protocol.dataset.blocks] == [
@@ -367,9 +364,7 @@ def test_a_sequence_has_two_images_or_more(tmp_path):
 
 
 def test_a_set_of_lossy_images_says_so_in_its_name(tmp_path):
-    image_sequences.write_sequence(
-        tmp_path / "Photos/one", VIEWS, image="img{}.jpg", homography="H1to{}p"
-    )
+    write_sequence(tmp_path / "Photos/one", VIEWS, image="img{}.jpg", homography="H1to{}p")
     assert oxford(data=tmp_path / "Photos", features=30).dataset.name == "oxford-photos-lossy"
 
 
