@@ -29,7 +29,7 @@ class Ransac:
             f"cv2.findHomography with UsacParams of OpenCV {cv2.__version__}: uniform samples,"
             f" score MSAC, inner local optimisation of {LOCAL} iterations,"
             f" threshold {self.threshold:g} px, confidence {CONFIDENCE}, at most {ITERATIONS}"
-            f" iterations, seeds 0 to {self.seeds - 1}"
+            f" iterations, all else by default, seeds 0 to {self.seeds - 1}"
         )
 
 
@@ -51,8 +51,8 @@ def corner_error(found: Homography | None, true: Homography, shape: tuple[int, i
     """Mean distance of the four corners of image 1, mapped by two homographies; pixels of image k.
 
     The corners are the centres of the corner pixels: (0, 0), (width - 1, 0), (width - 1,
-    height - 1) and (0, height - 1). DeTone and others, SuperPoint, CVPRW 2018. It is
-    infinite if no homography was found.
+    height - 1) and (0, height - 1). DeTone and others, SuperPoint, CVPRW 2018. It is infinite if no
+    homography was found.
     """
     if found is None:
         return math.inf
