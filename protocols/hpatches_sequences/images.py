@@ -108,17 +108,18 @@ def _ordered(frames: AffineFrames, k: int) -> AffineFrames:
     return frames.take(np.argsort(np.array(drawn, dtype="S8"), kind="stable"))
 
 
-def block_of(image: Image, *, size: int | None) -> Block:
+def block_of(image: Image, *, size: int | None, extent: float) -> Block:
     """The patches of one image; their hash is cached by all inputs that decide it."""
     sequence, k, frames = image.sequence, image.k, image.frames
 
     def read() -> Patches:
-        return keypoint_patches(_read(sequence, k, size), frames)
+        return keypoint_patches(_read(sequence, k, size), frames, extent=extent)
 
     kept = caches.kept("keypoints")
     origin = {
         "image": sequence.sha256[k],
         "size": str(size),
+        "extent": repr(extent),
         "keypoints": hashlib.sha256(table(frames).tobytes()).hexdigest(),
         "code": _code(),
     }

@@ -35,7 +35,7 @@ VERSION = 1  # raised whenever a number could change
 KEYPOINTS = 2000  # most keypoints of an image
 MATCHED = range(1, 11)  # pixels: a match is right if it is no farther off
 ESTIMATED = (1, 3, 5)  # pixels: a homography is right if its corners are no farther off
-USUAL = {"ransac": 3.0, "seeds": 5}
+USUAL = {"extent": EXTENT, "ransac": 3.0, "seeds": 5}
 SCORES = (
     *(f"mma-{t}px" for t in MATCHED),
     *(f"homography-{t}px" for t in ESTIMATED),
@@ -52,6 +52,7 @@ def hpatches_sequences(
     split: str | None = None,
     keypoints: int = KEYPOINTS,
     size: int | None = None,
+    extent: float = EXTENT,
     ransac: float = USUAL["ransac"],
     seeds: int = int(USUAL["seeds"]),
 ) -> Protocol:
@@ -80,6 +81,8 @@ def hpatches_sequences(
         keypoints: most keypoints of an image, the strongest.
         size: the shorter side of all images, in pixels; they are resized, and all errors are in
             pixels of the resized images. None leaves images as they are.
+        extent: from the middle of a patch to the centres of its outermost pixels, in scales of the
+            keypoint.
         ransac: largest error of RANSAC's inliers, pixels.
         seeds: RANSAC is repeated with the seeds 0, 1, ... below this number.
     """
@@ -87,7 +90,13 @@ def hpatches_sequences(
         raise InputError(
             f"ransac={ransac:g}, seeds={seeds}: ransac must be above 0, and seeds at least 1"
         )
-    opened = open_set(sample() if data is None else data, split, keypoints=keypoints, size=size)
+    opened = open_set(
+        sample() if data is None else data,
+        split,
+        keypoints=keypoints,
+        size=size,
+        extent=float(extent),
+    )
     how = Ransac(float(ransac), seeds)
     return Protocol(
         "hpatches-sequences",
@@ -97,11 +106,11 @@ def hpatches_sequences(
         headline=HEADLINES["hpatches-sequences"],
         quantities=QUANTITIES,
         libraries=(OPENCV,),
-        options=unusual(USUAL, ransac=float(ransac), seeds=seeds),
+        options=unusual(USUAL, extent=float(extent), ransac=float(ransac), seeds=seeds),
         best_unknown=frozenset(SCORES),
         settings={
             "keypoints": DETECTOR,
-            "patches": f"side {SIDE}, extent {EXTENT}, smoothing {SMOOTHING} scales",
+            "patches": f"side {SIDE}, extent {extent:g}, smoothing {SMOOTHING} scales",
             "ransac": str(how),
         },
     )

@@ -27,6 +27,7 @@ from protocols.hpatches_sequences.names import (
     sources_of,
     unchecked,
 )
+from protocols.imaging.keypoint_patches import EXTENT
 from protocols.imaging.sequences import Homography, find
 from protocols.oxford.ellipses import linearised
 from protocols.oxford.matching import one_to_one
@@ -59,7 +60,9 @@ class Sequences:
     pairs: tuple[ImagePair, ...]  # by sequence, then by image
 
 
-def open_set(root: Path, split: str | None, *, keypoints: int, size: int | None) -> Sequences:
+def open_set(
+    root: Path, split: str | None, *, keypoints: int, size: int | None, extent: float = EXTENT
+) -> Sequences:
     """Open a set: read its images, and detect their keypoints.
 
     Args:
@@ -67,13 +70,16 @@ def open_set(root: Path, split: str | None, *, keypoints: int, size: int | None)
         split: "full", or "d2-net" for HPatches without its eight sequences of large images.
         keypoints: most keypoints of an image, the strongest.
         size: the shorter side of all images, which are resized; None leaves them as they are.
+        extent: half a side of a patch, as in `keypoint_patches`.
 
     Raises:
         InputError: if a file is missing or malformed, if homographies don't fit the images, or if
             the split is not one of this set; names the file.
     """
-    if keypoints < 1 or (size is not None and size < 1):
-        raise InputError(f"keypoints={keypoints}, size={size}: numbers above 0 are wanted")
+    if keypoints < 1 or (size is not None and size < 1) or not 0 < extent < np.inf:
+        raise InputError(
+            f"keypoints={keypoints}, size={size}, extent={extent:g}: numbers above 0 are wanted"
+        )
     if root.name != RELEASE and (root / RELEASE).is_dir():
         root = root / RELEASE
     every, _ = find(root)
@@ -84,7 +90,7 @@ def open_set(root: Path, split: str | None, *, keypoints: int, size: int | None)
     log.info("detecting keypoints in the images of %d sequences", len(sequences))
     images = images_of(sequences, keypoints, size)
     log.info("cutting out %d patches", sum(len(image.frames) for image in images))
-    blocks = parallel.each(partial(block_of, size=size), images)
+    blocks = parallel.each(partial(block_of, size=size, extent=extent), images)
     ends = np.cumsum([0, *(len(image.frames) for image in images)])
     pairs = tuple(_pairs(images, ends))
     named = (split or FULL, str(keypoints), *([] if size is None else [f"{size}px"]))
