@@ -43,6 +43,7 @@ SCORES = (
 )
 QUANTITIES = {"matches": Quantity(0), "corner_error_px": Quantity(2, lower_is_better=True)}
 PARTS = {"illumination": "i_", "viewpoint": "v_"}  # beginnings of the names of sequences
+FARTHEST = 1e6  # pixels: a wrong homography may map a corner nearly to infinity
 OF_PAIR = ("mma-3px", *QUANTITIES)  # in the breakdown of each pair
 
 
@@ -159,7 +160,7 @@ def pair_scores(
     """Scores of two images, from the vectors of their keypoints.
 
     Besides SCORES, `matches` is the number of matches, and `corner_error_px` the median error over
-    the seeds, left out if that is infinite.
+    the seeds, left out if it is above FARTHEST, or if most seeds find no homography.
     """
     rows, columns = mutual(distance, a, b)
     here, there = pair.places[0][rows], pair.places[1][columns]
@@ -171,4 +172,4 @@ def pair_scores(
     scores |= {f"auc-{t}px": float(np.maximum(0, 1 - corners / t).mean()) for t in ESTIMATED}
     scores["matches"] = float(len(rows))
     middle = float(np.median(corners))
-    return scores | ({"corner_error_px": middle} if np.isfinite(middle) else {})
+    return scores | ({"corner_error_px": middle} if middle <= FARTHEST else {})
