@@ -28,13 +28,17 @@ from protocols.eth.sample import sample
 from protocols.eth.scenes import TOTAL, ImageScene, ImageScenes, open_scenes
 from protocols.eth.structure import Matched, reconstruct
 from protocols.headlines import HEADLINES
-from protocols.imaging.affine import AffineFrames
+from protocols.imaging.affine import AffineFrames, affine_patches
 from protocols.imaging.grey import read_grey
-from protocols.imaging.keypoint_patches import EXTENT, SIDE, SMOOTHING, keypoint_patches
 from protocols.naming import unusual
 
 VERSION = 2  # raised whenever a number could change
 PATCHES = 1  # raised whenever a patch could change: part of the hash of its block
+
+# These values give the patches that VLFeat cuts in the official scripts. The scripts ask VLFeat for
+# a smoothing of 1. VLFeat reads the coarsest level of its scale space that is not coarser than
+# that, so the real smoothing is 0.63 to 1; the constant 0.8 is closest to it.
+EXTENT, SIDE, SMOOTHING = 7.5, 65, 0.8
 
 QUANTITIES = {
     "registered": Quantity(decimals=0),
@@ -154,7 +158,11 @@ class _Cut:
 
     def patches(self, image: Path, frames: AffineFrames) -> Patches:
         """One patch for each keypoint, in order."""
-        return keypoint_patches(read_grey(image), frames, **vars(self))
+        edge = self.side / max(self.side - 1, 1)  # VLFeat's extent ends at the centres of pixels
+        grey = read_grey(image).astype(np.float32)
+        return affine_patches(
+            grey, frames, extent=self.extent * edge, side=self.side, smoothing=self.smoothing
+        )
 
 
 def _dataset(opened: ImageScenes, listed: Sequence[ImagePairs], cut: _Cut) -> Dataset:

@@ -16,7 +16,7 @@ from protocols.hpatches_sequences.homography import Points
 from protocols.imaging import sift
 from protocols.imaging.affine import AffineFrames
 from protocols.imaging.grey import Grey, read_grey
-from protocols.imaging.keypoint_patches import keypoint_patches
+from protocols.imaging.keypoint_patches import KeypointCut
 from protocols.imaging.sequences import Homography, Sequence
 from protocols.oxford.regions import from_table, table
 
@@ -108,18 +108,18 @@ def _ordered(frames: AffineFrames, k: int) -> AffineFrames:
     return frames.take(np.argsort(np.array(drawn, dtype="S8"), kind="stable"))
 
 
-def block_of(image: Image, *, size: int | None, extent: float) -> Block:
+def block_of(image: Image, *, size: int | None, cut: KeypointCut) -> Block:
     """The patches of one image; their hash is cached by all inputs that decide it."""
     sequence, k, frames = image.sequence, image.k, image.frames
 
     def read() -> Patches:
-        return keypoint_patches(_read(sequence, k, size), frames, extent=extent)
+        return cut.patches(_read(sequence, k, size).astype(np.float32), frames)
 
     kept = caches.kept("keypoints")
     origin = {
         "image": sequence.sha256[k],
         "size": str(size),
-        "extent": repr(extent),
+        "cut": str(cut),
         "keypoints": hashlib.sha256(table(frames).tobytes()).hexdigest(),
         "code": _code(),
     }

@@ -27,7 +27,7 @@ from protocols.hpatches_sequences.images import OPENCV
 from protocols.hpatches_sequences.matching import mutual
 from protocols.hpatches_sequences.reader import ImagePair, open_set
 from protocols.hpatches_sequences.sample import sample
-from protocols.imaging.keypoint_patches import EXTENT, SIDE, SMOOTHING
+from protocols.imaging.keypoint_patches import EXTENT, KeypointCut
 from protocols.imaging.sift import DETECTOR
 from protocols.naming import unusual
 
@@ -91,13 +91,9 @@ def hpatches_sequences(
         raise InputError(
             f"ransac={ransac:g}, seeds={seeds}: ransac must be above 0, and seeds at least 1"
         )
-    opened = open_set(
-        sample() if data is None else data,
-        split,
-        keypoints=keypoints,
-        size=size,
-        extent=float(extent),
-    )
+    cut = KeypointCut(extent=float(extent))
+    root = sample() if data is None else data
+    opened = open_set(root, split, keypoints=keypoints, size=size, cut=cut)
     how = Ransac(float(ransac), seeds)
     return Protocol(
         "hpatches-sequences",
@@ -107,11 +103,11 @@ def hpatches_sequences(
         headline=HEADLINES["hpatches-sequences"],
         quantities=QUANTITIES,
         libraries=(OPENCV,),
-        options=unusual(USUAL, extent=float(extent), ransac=float(ransac), seeds=seeds),
+        options=unusual(USUAL, extent=cut.extent, ransac=float(ransac), seeds=seeds),
         best_unknown=frozenset(SCORES),
         settings={
             "keypoints": DETECTOR,
-            "patches": f"side {SIDE}, extent {extent:g}, smoothing {SMOOTHING} scales",
+            "patches": f"side {cut.side} px, extent {cut.extent:g}, smoothing {cut.smoothing:g}",
             "ransac": str(how),
         },
     )

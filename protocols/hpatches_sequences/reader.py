@@ -27,7 +27,7 @@ from protocols.hpatches_sequences.names import (
     sources_of,
     unchecked,
 )
-from protocols.imaging.keypoint_patches import EXTENT
+from protocols.imaging.keypoint_patches import USUAL, KeypointCut
 from protocols.imaging.sequences import Homography, find
 from protocols.oxford.ellipses import linearised
 from protocols.oxford.matching import one_to_one
@@ -61,7 +61,7 @@ class Sequences:
 
 
 def open_set(
-    root: Path, split: str | None, *, keypoints: int, size: int | None, extent: float = EXTENT
+    root: Path, split: str | None, *, keypoints: int, size: int | None, cut: KeypointCut = USUAL
 ) -> Sequences:
     """Open a set: read its images, and detect their keypoints.
 
@@ -70,16 +70,14 @@ def open_set(
         split: "full", or "d2-net" for HPatches without its eight sequences of large images.
         keypoints: most keypoints of an image, the strongest.
         size: the shorter side of all images, which are resized; None leaves them as they are.
-        extent: half a side of a patch, as in `keypoint_patches`.
+        cut: how patches are cut.
 
     Raises:
         InputError: if a file is missing or malformed, if homographies don't fit the images, or if
             the split is not one of this set; names the file.
     """
-    if keypoints < 1 or (size is not None and size < 1) or not 0 < extent < np.inf:
-        raise InputError(
-            f"keypoints={keypoints}, size={size}, extent={extent:g}: numbers above 0 are wanted"
-        )
+    if keypoints < 1 or (size is not None and size < 1):
+        raise InputError(f"keypoints={keypoints}, size={size}: numbers above 0 are wanted")
     if root.name != RELEASE and (root / RELEASE).is_dir():
         root = root / RELEASE
     every, _ = find(root)
@@ -90,7 +88,7 @@ def open_set(
     log.info("detecting keypoints in the images of %d sequences", len(sequences))
     images = images_of(sequences, keypoints, size)
     log.info("cutting out %d patches", sum(len(image.frames) for image in images))
-    blocks = parallel.each(partial(block_of, size=size, extent=extent), images)
+    blocks = parallel.each(partial(block_of, size=size, cut=cut), images)
     ends = np.cumsum([0, *(len(image.frames) for image in images)])
     pairs = tuple(_pairs(images, ends))
     named = (split or FULL, str(keypoints), *([] if size is None else [f"{size}px"]))

@@ -7,7 +7,7 @@ from protocols.imaging.affine import AffineFrames, from_similarity
 from protocols.imaging.grey import Grey
 
 DETECTOR = (
-    f"cv2.SIFT_create(enable_precise_upscale=True) of OpenCV {cv2.__version__}: 3 layers an octave,"
+    f"cv2.SIFT.create(enable_precise_upscale=True) of OpenCV {cv2.__version__}: 3 layers an octave,"
     " contrast 0.04, edges 10, sigma 1.6, first octave of twice the size"
 )
 """What finds the keypoints, for readers of a record.
@@ -24,7 +24,7 @@ def sift(grey: Grey, most: int) -> AffineFrames:
     The radius of a keypoint is its scale, half of OpenCV's `size`. A place with several main
     directions has a keypoint for each.
     """
-    found = cv2.SIFT_create(enable_precise_upscale=True).detect(grey, None)
+    found = cv2.SIFT.create(enable_precise_upscale=True).detect(grey, None)
     rows = np.array([(*k.pt, k.size, k.angle, k.response) for k in found], float).reshape(-1, 5)
     x, y, size, angle, score = rows[np.lexsort((*rows.T[:4], -rows[:, 4]))[:most]].T
     return from_similarity(x, y, size / 2, np.deg2rad(angle), score)

@@ -442,7 +442,7 @@ def test_a_split_that_a_set_has_not_is_refused(small):
     [
         ({"keypoints": 0}, "keypoints=0"),
         ({"size": 0}, "size=0"),
-        ({"extent": 0.0}, "extent=0"),
+        ({"extent": 0.0}, "extent 0"),
         ({"ransac": 0.0}, "ransac=0"),
         ({"seeds": 0}, "seeds=0"),
     ],
