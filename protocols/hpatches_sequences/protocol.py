@@ -5,7 +5,7 @@ accuracy that of SuperPoint (DeTone and others, CVPRW 2018). Both papers compare
 here all descriptors have the same keypoints.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -114,40 +114,50 @@ def hpatches_sequences(
 
 
 def _score(pairs: Sequence[ImagePair], described: Descriptions, how: Ransac) -> Scores:
+    return _sum_up(pairs, _scenes(pairs, described, how))
+
+
+def _scenes(
+    pairs: Sequence[ImagePair], described: Descriptions, how: Ransac
+) -> dict[str, dict[str, float]]:
+    """The means of each sequence over its pairs, and the numbers of each pair in OF_PAIR."""
+
     def scored(pair: ImagePair) -> dict[str, float]:
         a, b = (described.vectors[rows] for rows in pair.rows)
         return pair_scores(described.distance, a, b, pair, how)
 
-    of_scenes: dict[str, list[Mapping[str, float]]] = defaultdict(list)
-    breakdowns: dict[str, dict[str, float]] = defaultdict(dict)
+    of_scenes: dict[str, dict[int, dict[str, float]]] = defaultdict(dict)
     for pair, of_pair in zip(pairs, parallel.each(scored, pairs), strict=True):
-        of_scenes[pair.scene].append(of_pair)
-        breakdowns[pair.scene] |= {
-            f"1-{pair.number}/{name}": of_pair[name] for name in OF_PAIR if name in of_pair
+        of_scenes[pair.scene][pair.number] = of_pair
+    return {
+        scene: {name: float(np.mean([one[name] for one in every.values()])) for name in SCORES}
+        | {
+            f"1-{number}/{name}": one[name]
+            for number, one in every.items()
+            for name in OF_PAIR
+            if name in one
         }
-    means = {
-        scene: {name: float(np.mean([one[name] for one in every])) for name in SCORES}
         for scene, every in of_scenes.items()
     }
-    counts = {scene: len(every) for scene, every in of_scenes.items()}
+
+
+def _sum_up(pairs: Sequence[ImagePair], scenes: Mapping[str, Mapping[str, float]]) -> Scores:
+    """The means over pairs and over sequences, with intervals over sequences."""
+    counts = Counter(pair.scene for pair in pairs)
     values: dict[str, float] = {}
     intervals: dict[str, tuple[float, float]] = {}
     groups = {"": "", "sequences/": "", **{f"{part}/": of for part, of in PARTS.items()}}
     for group, beginning in groups.items():
-        scenes = [scene for scene in means if scene.startswith(beginning)]
-        if not scenes:
+        chosen = [scene for scene in counts if scene.startswith(beginning)]
+        if not chosen:
             continue
-        weights = [1 if group == "sequences/" else counts[scene] for scene in scenes]
+        weights = [1 if group == "sequences/" else counts[scene] for scene in chosen]
         for name in SCORES:
-            of_each = [means[scene][name] for scene in scenes]
+            of_each = [scenes[scene][name] for scene in chosen]
             values[group + name] = float(np.average(of_each, weights=weights))
             if bounds := interval_of_mean(of_each, weights):
                 intervals[group + name] = bounds
-    return Scores(
-        values,
-        {scene: means[scene] | breakdowns[scene] for scene in means},
-        intervals,
-    )
+    return Scores(values, scenes, intervals)
 
 
 def pair_scores(
