@@ -265,6 +265,12 @@ class Protocol:
     # Parts that a model may be kept from one by one, by the first part of the names of their
     # scores and of their blocks -> sources.
     cells: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    # Fractions whose best value is not known, by the last part of their names. For example, a
+    # keypoint that the other image lacks has no right match, so no descriptor scores 1.
+    best_unknown: frozenset[str] = frozenset()
+    # Facts of the computation for readers of a record, such as the settings of a library's solver:
+    # {"solver": "..."}. The version covers them, so records are not compared by them.
+    settings: Mapping[str, str] = field(default_factory=dict)
     # Kinds of the scores that are not fractions, by the last part of their names.
     quantities: Mapping[str, Quantity] = field(default_factory=dict)
     libraries: tuple[str, ...] = ()  # distributions whose version may change a score

@@ -20,7 +20,7 @@ FAMILIES = (
         ),
         parts={sequence: () for sequence in official("hpatches")["lengths"]},
         alone=True,
-        sets=("hpatches-sample", "hpatches-mini"),
+        sets=("hpatches-sample", "hpatches-mini", "hpatches-sequences-sample"),
     ),
     Family(
         "phototour",

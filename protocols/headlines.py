@@ -2,6 +2,7 @@
 
 HEADLINES = {
     "eth": "total/observations",
+    "hpatches-sequences": "mma-3px",
     "hpatches/matching": "matching/map",
     "hpatches/retrieval": "retrieval/map",
     "hpatches/verification": "verification/map",

@@ -140,7 +140,10 @@ def _hpatches() -> list[PublishedSet]:
             ),
             licence="MIT (repository); images of others: see references.txt there",
             citation=citation,
-            needs={"data build hpatches": ("[iv]_*/1.ppm", "[iv]_*/H_1_6")},
+            needs={
+                "hpatches-sequences": ("[iv]_*/1.ppm", "[iv]_*/H_1_6"),
+                "data build hpatches": ("[iv]_*/1.ppm", "[iv]_*/H_1_6"),
+            },
         ),
     ]
 

@@ -49,7 +49,14 @@ def granted(file: Path, *forms: str) -> tuple[str, dict[str, Any]]:
     return name, about
 
 
-def unless_wrong(published: str, faults: Sequence[str], root: Path, *made: str) -> str:
+def unless_wrong(
+    published: str,
+    faults: Sequence[str],
+    root: Path,
+    *made: str,
+    family: str | None = None,
+    end: str = "",
+) -> str:
     """The published name of a set or, with a warning, a name after its folder if it has faults.
 
     Args:
@@ -57,10 +64,12 @@ def unless_wrong(published: str, faults: Sequence[str], root: Path, *made: str) 
         faults: sentences about differences from the published set.
         root: folder of the set.
         made: see `after_folder`.
+        family: that the other name begins with; None: the published name up to its first "-".
+        end: of the other name.
     """
     if not faults:
         return published
-    name = after_folder(published.partition("-")[0], root, *made)
+    name = after_folder(family or published.partition("-")[0], root, *made) + end
     more = f"; and {len(faults) - 3} more differences" if len(faults) > 3 else ""
     log.warning(
         "%s is not the published %s; its scores are kept under the name %s: %s%s",

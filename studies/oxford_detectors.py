@@ -23,7 +23,7 @@ from harness.records import markdown_table
 from protocols.imaging import harris_affine
 from protocols.imaging.affine import AffineFrames
 from protocols.imaging.grey import read_grey
-from protocols.imaging.sequences import IMAGES, find
+from protocols.imaging.sequences import find
 from protocols.oxford import regions
 from protocols.oxford.ellipses import exact_overlap
 from protocols.oxford.reader import SIX
@@ -77,10 +77,11 @@ def kornia(grey: np.ndarray, most: int) -> AffineFrames:
 
 def cells(detect: Detect | None, options: argparse.Namespace) -> list[str]:
     """Repeatability and number of regions of each sequence, the mean, and seconds per image."""
-    texts, shares, seconds = [], [], 0.0
+    texts, shares, seconds, images = [], [], 0.0, 0
     for folder in SIX:
         (sequence,), _ = find(options.data / folder)
         frames = []
+        images += len(sequence.files)
         for k, file in enumerate(sequence.files):
             given = outlines(regions.read(options.frames, folder, k + 1, file))
             grey, start = read_grey(file), time.process_time()
@@ -94,12 +95,12 @@ def cells(detect: Detect | None, options: argparse.Namespace) -> list[str]:
                 (sequence.shapes[0], sequence.shapes[k]),
                 exact_overlap,
             )
-            for k in range(1, IMAGES)
+            for k in range(1, len(sequence.files))
         ]
         share, number = np.mean(pairs, axis=0)
         shares.append(share)
         texts.append(f"{100 * share:.1f} ({number:.0f})")
-    timing = f"{seconds / IMAGES / len(SIX):.1f}" if detect else ""
+    timing = f"{seconds / images:.1f}" if detect else ""
     return [*texts, f"{100 * np.mean(shares):.1f}", timing]
 
 

@@ -131,12 +131,12 @@ def _ranges(protocol: Protocol) -> None:
 
 
 def _oracle(protocol: Protocol) -> None:
-    """Fractions are the best possible; quantities, with unknown best value, beat random vectors."""
+    """Fractions are the best possible; scores of unknown best value are no worse than random's."""
     random = _score(protocol, _normal(protocol)).values
     for name, value in _score(protocol, _vector_of_each_point(protocol)).values.items():
         lower = lower_is_better(name, protocol.quantities)
         best = 0.0 if lower else 1.0
-        if _is_quantity(protocol, name):
+        if _is_quantity(protocol, name) or name.rpartition("/")[2] in protocol.best_unknown:
             best = random.get(name, value)
             kept = value <= best if lower else value >= best
         else:

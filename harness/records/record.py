@@ -78,6 +78,8 @@ class ProtocolFacts(_Part):
     libraries: list[str] = Field(default=[], exclude_if=lambda value: not value)
     # The scores that are not fractions, by the last part of their names.
     quantities: dict[str, Quantity] = Field(default={}, exclude_if=lambda value: not value)
+    # Facts of the computation, such as a solver's settings and seeds; the version covers them.
+    settings: dict[str, str] = Field(default={}, exclude_if=lambda value: not value)
 
     @property
     def options_text(self) -> str:
@@ -234,6 +236,7 @@ def record(
             headline=protocol.headline,
             quantities=dict(protocol.quantities),
             libraries=sorted(protocol.libraries),
+            settings=dict(protocol.settings),
         ),
         data=DataFacts(
             name=dataset.name,

@@ -15,7 +15,9 @@ from protocols.imaging import frames, png
 from protocols.imaging.detect import detect
 from protocols.imaging.frames import NOISE, Frames, Maps
 from protocols.imaging.sampling import SIDE, patches
-from protocols.imaging.sequences import IMAGES, Homography
+from protocols.imaging.sequences import Homography
+
+IMAGES = 6  # that the strips of a sequence are cut from: `ref`, then those of levels 1 to 5
 
 Grey = UInt8[np.ndarray, "height width"]
 

@@ -261,6 +261,12 @@ def _readings(sequence: sequences.Sequence, k: int) -> dict[str, Homography]:
         ", ".join(filter(None, (how, frame))): np.linalg.inv(other[frame]) @ g @ first[frame]
         for frame, (how, g) in product(first, written.items())
     }
+    (height, width), (tall, wide) = sequence.shapes[0], sequence.shapes[k]
+    if (tall, wide) != (height, width):  # an image was resized, and its homography was not
+        resized = f"between images of the size of image 1, {width} x {height}"
+        maps[resized] = np.diag([wide / width, tall / height, 1]) @ h
+        resized = f"between images of the size of image {k + 1}, {wide} x {tall}"
+        maps[resized] = h @ np.diag([wide / width, tall / height, 1])
     step = np.eye(3)
     for g in sequence.from_first[1 : k + 1]:
         step = g @ step

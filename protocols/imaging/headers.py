@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from harness.errors import InputError
 
 PNG = b"\x89PNG\r\n\x1a\n"
+LOSSY_IN_TIFF = (6, 7, 34892, 50001)  # compression by JPEG (old, new, in DNG) and by WebP
 PADDING = 3  # zero bytes allowed after a bitmap: some programs pad files to whole words
 
 
@@ -28,6 +29,7 @@ class Header:
     height: int
     bits: int  # of a sample
     most: int | None = None  # the value of white, if the file gives it
+    lossy: bool = False  # whether the pixels were compressed with loss
 
 
 def header(data: bytes) -> Header:
@@ -116,7 +118,7 @@ def _jpeg(data: bytes) -> Header:
         else:
             if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):
                 bits, height, width = struct.unpack_from(">BHH", data, at + 4)
-                frame = Header("JPEG", width, height, bits)
+                frame = Header("JPEG", width, height, bits, lossy=True)
             if kind == 0xDA:
                 break
             at += 2 + struct.unpack_from(">H", data, at + 2)[0]
@@ -183,7 +185,7 @@ def _tiff(data: bytes) -> Header:
     tags = {}
     for entry in range(at, at + size * count, size):
         tag, kind, number = struct.unpack_from(f"{order}HH{'Q' if big else 'I'}", data, entry)
-        if tag in (256, 257, 258) and kind in (3, 4, 16):
+        if tag in (256, 257, 258, 259) and kind in (3, 4, 16):
             form = order + {3: "H", 4: "I", 16: "Q"}[kind]
             place = entry + (12 if big else 8)
             if number * struct.calcsize(form) > (8 if big else 4):  # an offset, not the value
@@ -191,7 +193,8 @@ def _tiff(data: bytes) -> Header:
             (tags[tag],) = struct.unpack_from(form, data, place)
     if not {256, 257} <= tags.keys():
         raise DamagedError("does not say its size")
-    return Header("TIFF", tags[256], tags[257], tags.get(258, 1))
+    lossy = tags.get(259) in LOSSY_IN_TIFF
+    return Header("TIFF", tags[256], tags[257], tags.get(258, 1), lossy=lossy)
 
 
 def _must_end(data: bytes, end: int, *, padding: int = 0) -> None:

@@ -1,11 +1,13 @@
-"""Reads image sequences with homographies: six images of one plane, and maps between them.
+"""Reads image sequences with homographies: two images or more of one plane, and maps between them.
 
-Two layouts are read: that of HPatches (`1.ppm` .. `6.ppm`, `H_1_2` .. `H_1_6`) and that of the
-Oxford set of Mikolajczyk & Schmid (`img1.ppm` .. `img6.ppm`, `H1to2p` .. `H1to6p`).
+Images are numbered from 1, as HPatches names them (`1.ppm`, `2.ppm`, ...) or as the Oxford set of
+Mikolajczyk & Schmid does (`img1.ppm`, ...). A file for each further image k holds the homography
+from image 1 to it: `H_1_k`, `H1tokp` or `H1tok`, each also with the ending .txt.
 """
 
 import hashlib
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,11 +18,19 @@ from jaxtyping import Float64
 from harness.errors import InputError
 from harness.files import folders, texts
 from protocols.imaging.grey import decode
+from protocols.imaging.headers import header
 
-IMAGES = 6
-LAYOUTS = (("{}", "H_1_{}"), ("img{}", "H1to{}p"))  # names of image k and of its homography
-ENDINGS = (".ppm", ".pgm", ".png")  # lossless, and decoders notice a file that is cut off
-OTHER_ENDINGS = (".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
+IMAGE = re.compile(r"(?:img)?0*([1-9][0-9]*)")  # the name of an image file, without its ending
+HOMOGRAPHY = re.compile(r"(?:H_1_0*([1-9][0-9]*)|H1to0*([1-9][0-9]*)p?)(?:\.txt)?")
+
+LOSSLESS = (".ppm", ".pgm", ".png", ".bmp", ".tif", ".tiff")  # but a TIFF file may hold a JPEG
+LOSSY_ENDINGS = (".jpg", ".jpeg")
+ENDINGS = LOSSLESS + LOSSY_ENDINGS
+OTHER_ENDINGS = (".webp",)  # images that can't be read
+
+LOSSY = "-lossy"
+"""The end of the name of a data set with lossy images: compression blurs details and adds blocks,
+so scores on such a set are not those of the images it was made from."""
 
 STILL = 0.05
 """A sequence is named `i_` if no corner moves by more than this share of image 1's diagonal.
@@ -34,7 +44,7 @@ Homography = Float64[np.ndarray, "3 3"]
 
 @dataclass(frozen=True, eq=False)
 class Sequence:
-    """Six images of one plane. `from_first[k]` maps pixels of image 1 to pixels of image k + 1."""
+    """Images of one plane. `from_first[k]` maps pixels of image 1 to pixels of image k + 1."""
 
     name: str  # with the prefix i_ or v_
     folder: str  # its name below the folder that was searched
@@ -43,7 +53,8 @@ class Sequence:
     pixels: tuple[str, ...]  # sha256 of the grey values of each image, row by row
     shapes: tuple[tuple[int, int], ...]  # height and width of each image
     from_first: tuple[Homography, ...]  # the first is the identity
-    map_files: tuple[Path, ...]  # of the homographies to images 2 to 6
+    map_files: tuple[Path, ...]  # of the homographies to images 2, 3, ...
+    lossy: tuple[Path, ...] = ()  # the images that were compressed with loss
 
 
 def find(root: Path) -> tuple[list[Sequence], list[Path]]:
@@ -74,9 +85,15 @@ def find(root: Path) -> tuple[list[Sequence], list[Path]]:
     return sequences, passed_over
 
 
+def if_lossy(every: Iterable[Sequence]) -> str:
+    """The end of the name of a data set of these sequences: LOSSY if an image is, else nothing."""
+    return LOSSY if any(sequence.lossy for sequence in every) else ""
+
+
 _WANTED = (
-    "a sequence is a folder with 1.ppm to 6.ppm and H_1_2 to H_1_6, or img1.ppm to img6.ppm and"
-    " H1to2p to H1to6p (images may also be .pgm or .png)"
+    "a sequence is a folder with two images or more, 1.ppm, 2.ppm and so on, and a homography for"
+    " each further image, H_1_2, H_1_3 and so on; or img1.ppm, img2.ppm and H1to2p (images may also"
+    " be .pgm, .png, .bmp, .tif or .jpg)"
 )
 
 
@@ -85,18 +102,11 @@ def _has_images(folder: Path) -> bool:
 
 
 def _sequence(folder: Path) -> Sequence:
-    image, homography = next(
-        (names for names in LAYOUTS if _candidates(folder, names[0].format(1))), (None, None)
-    )
-    if image is None or homography is None:
-        raise InputError(
-            f"{folder} has images, but no image 1: {_WANTED}; move images of other kinds away"
-        )
-    files = tuple(_image_file(folder, image.format(k)) for k in range(1, IMAGES + 1))
+    files = _image_files(folder)
+    map_files = _map_files(folder, len(files))
     contents = [file.read_bytes() for file in files]
     decoded = [decode(data, file) for data, file in zip(contents, files, strict=True)]
     height, width = decoded[0].shape
-    map_files = tuple(folder / homography.format(k) for k in range(2, IMAGES + 1))
     maps = (np.eye(3), *(_homography(file, width, height) for file in map_files))
     return Sequence(
         name=_name(folder, maps, width, height),
@@ -107,30 +117,77 @@ def _sequence(folder: Path) -> Sequence:
         shapes=tuple(grey.shape for grey in decoded),
         from_first=maps,
         map_files=map_files,
+        lossy=tuple(file for data, file in zip(contents, files, strict=True) if header(data).lossy),
     )
 
 
-def _candidates(folder: Path, stem: str) -> list[Path]:
-    there = folders.entries(folder)
-    return [p for p in there if p.stem == stem and p.suffix.lower() in ENDINGS]
+def _image_files(folder: Path) -> tuple[Path, ...]:
+    """The files of images 1, 2, ...; of an image that is there twice, the lossless one."""
+
+    def number(file: Path) -> str | None:
+        named = IMAGE.fullmatch(file.stem) if file.suffix.lower() in ENDINGS else None
+        return named[1] if named else None
+
+    found = _numbered(folder, number)
+    if 1 not in found:
+        raise InputError(
+            f"{folder} has images, but no image 1: {_WANTED}; move images of other kinds away"
+        )
+    images = next(k for k in range(1, len(found) + 1) if k + 1 not in found)
+    if images < len(found):
+        raise InputError(
+            f"{folder} has an image {max(found)}, but no image {images + 1}: {_WANTED}; add the"
+            " image, or number the images without a gap"
+        )
+    if images == 1:
+        raise InputError(f"{folder} has only one image: {_WANTED}; add images, or take it out")
+    return tuple(_only(_lossless_first(found[k]), "image") for k in range(1, images + 1))
 
 
-def _image_file(folder: Path, stem: str) -> Path:
-    candidates = _candidates(folder, stem)
-    if not candidates:
-        raise InputError(
-            f"{folder / stem}.* is missing: {_WANTED}; add the image, or take the folder out"
-        )
-    if len(candidates) > 1:
-        raise InputError(
-            f"{' and '.join(map(str, candidates))} are the same image twice: remove one"
-        )
-    return candidates[0]
+def _lossless_first(files: list[Path]) -> list[Path]:
+    lossless = [file for file in files if file.suffix.lower() in LOSSLESS]
+    return lossless or files
+
+
+def _map_files(folder: Path, images: int) -> tuple[Path, ...]:
+    """The files of the homographies from image 1 to images 2, 3, ..."""
+
+    def number(file: Path) -> str | None:
+        named = HOMOGRAPHY.fullmatch(file.name)
+        return named[1] or named[2] if named else None
+
+    found = _numbered(folder, number)
+    for k in range(2, images + 1):
+        if k not in found:
+            raise InputError(
+                f"{folder / f'H_1_{k}'} is missing, and so is H1to{k}p: {_WANTED}; add the"
+                " homography"
+            )
+    for k in sorted(found.keys() - {1}):
+        if k > images:
+            raise InputError(
+                f"{found[k][0]} is there, but {folder} has no image {k}: add the image, or take"
+                " the homography away"
+            )
+    return tuple(_only(found[k], "homography") for k in range(2, images + 1))
+
+
+def _numbered(folder: Path, number: Callable[[Path], str | None]) -> dict[int, list[Path]]:
+    """Files of a folder by the number in their names; files without one are left out."""
+    found: dict[int, list[Path]] = {}
+    for file in folders.entries(folder):
+        if (digits := number(file)) and file.is_file():
+            found.setdefault(int(digits), []).append(file)
+    return found
+
+
+def _only(files: list[Path], kind: str) -> Path:
+    if len(files) > 1:
+        raise InputError(f"{' and '.join(map(str, files))} are the same {kind} twice: remove one")
+    return files[0]
 
 
 def _homography(file: Path, width: int, height: int) -> Homography:
-    if not file.is_file():
-        raise InputError(f"{file} is missing: {_WANTED}; add the homography")
     remedy = "it must hold the 3 x 3 numbers, row by row, that map image 1 to this image"
     words = re.split(r"[\s,;]+", texts.read_table(file).strip())
     try:

@@ -22,7 +22,7 @@ from harness.registry import unknown
 from harness.types import Picture
 from protocols.imaging.affine import AffineFrames
 from protocols.imaging.grey import read_grey
-from protocols.imaging.sequences import IMAGES, find
+from protocols.imaging.sequences import find
 from protocols.oxford.matching import Matches
 from protocols.oxford.protocol import FEATURES, STRATEGIES, pair_scores
 from protocols.oxford.raster import raster_overlap
@@ -68,7 +68,7 @@ def matches(
     if others:
         raise InputError(f"{root / sequence} holds several sequences: give it as --data")
     check_fit(root, [plane])
-    numbers = [_number(text) for text in (first, second)]
+    numbers = [_number(text, len(plane.files)) for text in (first, second)]
     places = [(plane, k) for k in numbers]
     regions = [regions_of(place, frames=frames, features=features) for place in places]
     pairs = zip(places, regions, strict=True)
@@ -109,10 +109,10 @@ def matches(
     return Picture(dataset, draw)
 
 
-def _number(text: str) -> int:
+def _number(text: str, images: int) -> int:
     """The index of an image, from 0."""
-    if text not in map(str, range(1, IMAGES + 1)):
-        raise InputError(f"image {text!r} is none of 1 to {IMAGES}")
+    if text not in map(str, range(1, images + 1)):
+        raise InputError(f"image {text!r} is none of 1 to {images}")
     return int(text) - 1
 
 

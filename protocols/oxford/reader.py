@@ -23,7 +23,7 @@ from harness.types import Patches
 from protocols.imaging import fit
 from protocols.imaging.affine import AffineFrames, affine_patches
 from protocols.imaging.grey import read_grey
-from protocols.imaging.sequences import IMAGES, Sequence, find
+from protocols.imaging.sequences import Sequence, find, if_lossy
 from protocols.naming import PARTIAL, after_folder, granted, remarked, unless_wrong
 from protocols.official import official
 from protocols.oxford import regions
@@ -43,10 +43,10 @@ SIDE = 65  # pixels of a patch
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """A sequence: the correspondences of image 1 with each of the five other images."""
+    """A sequence: the correspondences of image 1 with each of the other images."""
 
     name: str
-    truths: tuple[Truth, ...]  # with images 2 to 6
+    truths: tuple[Truth, ...]  # with images 2, 3, ...
     rows: tuple[slice, ...]  # of the patches of each image
 
 
@@ -94,7 +94,7 @@ def open_set(
     sequences = _with_regions(sorted(all_sequences, key=lambda sequence: sequence.folder), frames)
     base, complete = _name(root, sequences, allow_partial)
     check_fit(root, sequences)
-    places = [(sequence, k) for sequence in sequences for k in range(IMAGES)]
+    places = [(sequence, k) for sequence in sequences for k in range(len(sequence.files))]
     log.info("finding the regions of %d images", len(places))
     regions.code()  # computed before threads start
     every = parallel.each(partial(regions_of, frames=frames, features=features), places)
@@ -139,9 +139,9 @@ def _name(root: Path, sequences: list[Sequence], allow_partial: bool) -> tuple[s
     made = ("oxford-sample", "oxford-six")
     names = {sequence.folder for sequence in sequences}
     if not names <= PUBLISHED.keys():
-        return after_folder("oxford", root, *made), True
+        return after_folder("oxford", root, *made) + if_lossy(sequences), True
     if faults := [fault for sequence in sequences if (fault := differs(sequence))]:
-        return unless_wrong("oxford", faults, root, *made), True
+        return unless_wrong("oxford", faults, root, *made, end=if_lossy(sequences)), True
     for name, wanted in (("oxford", EIGHT), ("oxford-six", SIX)):
         if names == set(wanted):
             return name, True
@@ -172,6 +172,8 @@ def differs(sequence: Sequence) -> str:
     known = PUBLISHED.get(sequence.folder)
     if known is None:
         return f"no sequence is called {sequence.folder}"
+    if len(sequence.files) != len(known["pixels"]):
+        return f"{sequence.folder} has {len(sequence.files)} images"
     if not hashlib.sha256(_outline(sequence).encode()).hexdigest().startswith(known["outline"]):
         return f"{sequence.folder} has images of other sizes, or other homographies"
     for file, digest, published in zip(
@@ -247,11 +249,12 @@ def _planes(
     sequences: list[Sequence], every: list[AffineFrames], measure: Measure
 ) -> tuple[Plane, ...]:
     ends = np.cumsum([0, *(len(frames) for frames in every)]).tolist()
+    starts = np.cumsum([0, *(len(sequence.files) for sequence in sequences)]).tolist()  # images
     log.info("comparing regions")
 
     def truth(place: tuple[int, int]) -> Truth:
         i, k = place
-        sequence, first, other = sequences[i], every[i * IMAGES], every[i * IMAGES + k]
+        sequence, first, other = sequences[i], every[starts[i]], every[starts[i] + k]
         common = correspondences(first, other, sequence.from_first[k], measure)
         if not len(common.a):
             raise InputError(
@@ -260,13 +263,13 @@ def _planes(
             )
         return common
 
-    pairs = [(i, k) for i in range(len(sequences)) for k in range(1, IMAGES)]
-    truths = parallel.each(truth, pairs)
+    pairs = [(i, k) for i, s in enumerate(sequences) for k in range(1, len(s.files))]
+    truths = iter(parallel.each(truth, pairs))
     return tuple(
         Plane(
             sequence.folder,
-            tuple(truths[i * (IMAGES - 1) : (i + 1) * (IMAGES - 1)]),
-            tuple(slice(ends[j], ends[j + 1]) for j in range(i * IMAGES, (i + 1) * IMAGES)),
+            tuple(next(truths) for _ in sequence.map_files),
+            tuple(slice(ends[j], ends[j + 1]) for j in range(starts[i], starts[i + 1])),
         )
         for i, sequence in enumerate(sequences)
     )

@@ -1,12 +1,12 @@
 """The regions of an image: detected by Harris-Affine, or read from files of other detectors.
 
 There are two kinds of files:
-- `<sequence>.npz` with arrays `img1` to `img6`, in VLFeat's form. A row is a region: x, y, a11,
+- `<sequence>.npz` with arrays `img1`, `img2`, ..., in VLFeat's form. A row is a region: x, y, a11,
   a21, a12, a22. The centre of the first pixel is (1, 1).
-- `<sequence>/img1.*` to `img6.*`, in the text form of Oxford's detectors: a length and the number
-  of regions, then rows of x, y, a, b, c of a x^2 + 2 b x y + c y^2 = 1 around the centre; further
-  columns are ignored. The centre of the first pixel is (0, 0). These regions have no direction;
-  they get the main direction of the image's gradients.
+- `<sequence>/img1.*`, `img2.*`, ..., in the text form of Oxford's detectors: a length and the
+  number of regions, then rows of x, y, a, b, c of a x^2 + 2 b x y + c y^2 = 1 around the centre;
+  further columns are ignored. The centre of the first pixel is (0, 0). These regions have no
+  direction; they get the main direction of the image's gradients.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ def detected(image: Path, sha256: str, most: int) -> AffineFrames:
     if rows is None:
         rows = table(harris_affine(read_grey(image), most))
         kept.write_array(origin, rows)
-    return _frames(rows)
+    return from_table(rows)
 
 
 def has_files(folder: Path, sequence: str) -> bool:
@@ -149,6 +149,7 @@ def table(frames: AffineFrames) -> Float64[np.ndarray, "n 7"]:
     )
 
 
-def _frames(rows: Float64[np.ndarray, "n 7"]) -> AffineFrames:
+def from_table(rows: Float64[np.ndarray, "n 7"]) -> AffineFrames:
+    """The regions of a `table`."""
     x, y, *_, score = rows.T.copy()
     return AffineFrames(x, y, rows[:, 2:6].reshape(-1, 2, 2), score)

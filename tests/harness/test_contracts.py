@@ -308,6 +308,24 @@ def test_a_protocol_of_quantities_keeps_every_law():
     assert [law for law in laws if not law.passed] == []
 
 
+def test_an_oracle_need_not_score_1_where_the_best_score_is_unknown():
+    def halved(descriptions):
+        return Scores({name: value / 2 for name, value in score(descriptions).values.items()})
+
+    assert not detail(check_protocol(scored(halved)), "an oracle scores best")[0]
+    known = replace(scored(halved), best_unknown=frozenset({"ap", "auc"}))
+    assert detail(check_protocol(known), "an oracle scores best")[0]
+
+
+def test_an_oracle_may_not_be_worse_than_random_vectors():
+    def turned(descriptions):
+        return Scores({"ap": 1 - score(descriptions).values["ap"]})
+
+    known = replace(scored(turned), best_unknown=frozenset({"ap"}))
+    passed, told = detail(check_protocol(known), "an oracle scores best")
+    assert not passed and "score ap = 0" in told
+
+
 def test_a_score_may_be_undefined_for_some_vectors():
     def informed(descriptions):
         found = score(descriptions).values

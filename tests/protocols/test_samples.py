@@ -11,6 +11,7 @@ import pytest
 from harness.cache import fingerprint
 from harness.files import home
 from protocols.hpatches import sample as hpatches
+from protocols.hpatches_sequences import sample as hpatches_sequences
 from protocols.oxford import sample as oxford
 from protocols.phototour import sample as phototour
 from protocols.romepatches import sample as romepatches
@@ -18,6 +19,7 @@ from protocols.samples import kept, photograph
 
 SAMPLES = {
     "hpatches-sample": hpatches,
+    "hpatches-sequences-sample": hpatches_sequences,
     "oxford-sample": oxford,
     "phototour-sample": phototour,
     "romepatches-sample": romepatches,

@@ -4,11 +4,15 @@ As in HPatches, regions are detected in image 1, jittered at random with one of 
 mapped to each other image by its homography. Unlike HPatches, there is one detector (the difference
 of Gaussians); the strongest regions are kept, not random ones; and a jittered region must be
 visible as a whole: no patch shows anything beyond the border of an image.
+
+HPatches has strips of six images. If a sequence has more images, the strips are of image 1 and of
+five others, spread evenly over the sequence. If it has fewer, several strips are of one image, with
+jitters of their own.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -20,13 +24,14 @@ from harness.errors import InputError
 from harness.files import atomic
 from harness.files.atomic import placing
 from protocols.hpatches import tasks
-from protocols.hpatches.writer import Regions, RegionTally, select, write_strips
+from protocols.hpatches.writer import IMAGES, Regions, RegionTally, select, write_strips
 from protocols.imaging import frames
 from protocols.imaging.detect import CONTRAST
 from protocols.imaging.fit import Fit, check
 from protocols.imaging.frames import MAGNIFICATION, NOISE
 from protocols.imaging.grey import read_grey
-from protocols.imaging.sequences import IMAGES, find
+from protocols.imaging.sequences import Sequence as ImageSequence
+from protocols.imaging.sequences import find, if_lossy
 
 VERSION = 1  # raised whenever the same images could give other patches
 MOST = 10_000  # patches in a strip: OpenCV can't read a PNG higher than 1,000,000 pixels
@@ -46,6 +51,7 @@ class SequencesReport:
     overlap: Mapping[str, float]  # by noise: median overlap of a region with its jittered copy
     fits: tuple[Fit, ...]  # of the homographies, by sequence
     passed_over: tuple[Path, ...] = ()  # folders without images
+    shown: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # see `_shown`, if unusual
 
     def __str__(self) -> str:
         """A table, a row for each sequence, the overlaps and the correlations."""
@@ -62,9 +68,14 @@ class SequencesReport:
             lines.append("  ".join(cells))
         median = ", ".join(f"{noise} {overlap:.2f}" for noise, overlap in self.overlap.items())
         lines += ["", f"median overlap of a detected region with its jittered copy: {median}"]
-        lines += ["", "mean correlation of matching patches, of image 1 and images 2, 3, ..., 6:"]
+        lines += ["", "mean correlation of matching patches, of image 1 and images 2, 3, ...:"]
         lines += [f"  {fit.sequence.name.ljust(widths[0])}  {fit}" for fit in self.fits]
         lines += [f"check it: {fit.doubt}" for fit in self.fits if fit.doubt]
+        lines += [
+            f"{name} has {'more' if len(set(shown)) == IMAGES else 'fewer'} than {IMAGES} images:"
+            f" its strips are of images {', '.join(str(k + 1) for k in shown)}"
+            for name, shown in self.shown.items()
+        ]
         lines += [f"passed over, no images in it: {folder}" for folder in self.passed_over]
         return "\n".join(lines)
 
@@ -85,7 +96,8 @@ def build(
     Args:
         images: a folder of sequence folders, or a sequence folder; see `sequences`.
         out: a new or empty folder.
-        name: the set is called "hpatches-built-NAME"; None takes the name of `images`.
+        name: the set is called "hpatches-built-NAME", and "hpatches-built-NAME-lossy" if an image
+            was compressed with loss; None takes the name of `images`.
         seed: of the jitter.
         max_keypoints: largest number of patches in a strip.
         progress: called with the number of finished sequences and the number of all sequences.
@@ -105,32 +117,39 @@ def build(
     with placing(out) as folder:
         sequences, passed_over = find(images)
         fits = check(sequences)
+        shown = {s.name: _shown(s) for s in sequences}
         chosen = [
             select(
                 s.name,
                 read_grey(s.files[0]),
-                shapes=s.shapes,
-                from_first=s.from_first,
+                shapes=[s.shapes[k] for k in shown[s.name]],
+                from_first=[s.from_first[k] for k in shown[s.name]],
                 seed=seed,
                 most=max_keypoints,
             )
             for s in sequences
         ]
+        unusual = {s.name: shown[s.name] for s in sequences if len(s.files) != IMAGES}
         report = SequencesReport(
-            f"hpatches-built-{name}",
+            f"hpatches-built-{name}{if_lossy(sequences)}",
             out,
             tuple(tally for _, tally in chosen),
             _median_overlap([regions for regions, _ in chosen]),
             tuple(fits),
             tuple(passed_over),
+            unusual,
         )
         for done, (sequence, (regions, _)) in enumerate(zip(sequences, chosen, strict=True)):
             if progress:
                 progress(done, len(sequences))
             target = folder / "patches" / sequence.name
-            load = [partial(read_grey, file) for file in sequence.files]
+            of_strips = shown[sequence.name]
             write_strips(
-                target, load, from_first=sequence.from_first, regions=regions, compress=True
+                target,
+                [partial(read_grey, sequence.files[k]) for k in of_strips],
+                from_first=[sequence.from_first[k] for k in of_strips],
+                regions=regions,
+                compress=True,
             )
         if progress:
             progress(len(sequences), len(sequences))
@@ -156,6 +175,9 @@ def build(
                         agreement and round(agreement.matching, 4) for agreement in fit.measured
                     ],
                     "regions": asdict(tally),
+                    **(
+                        {"strips_of": [k + 1 for k in unusual[s.name]]} if s.name in unusual else {}
+                    ),
                 }
                 for s, fit, (_, tally) in zip(sequences, fits, chosen, strict=True)
             },
@@ -163,6 +185,17 @@ def build(
         atomic.write_json(folder / "dataset.json", about)
         tasks.make(folder)
     return report
+
+
+def _shown(sequence: ImageSequence) -> tuple[int, ...]:
+    """The indices of the six images that the strips are cut from; six images give 0 to 5."""
+    others = np.linspace(1, len(sequence.files) - 1, IMAGES - 1).round().astype(int)
+    return 0, *others.tolist()
+
+
+def _strips_of(shown: tuple[int, ...] | None) -> dict[str, list[int]]:
+    """The numbers of the images of the strips, for dataset.json, if they are not 1 to 6."""
+    return {} if shown is None else {"strips_of": [k + 1 for k in shown]}
 
 
 def _origin(folder: Path) -> str:

@@ -231,6 +231,14 @@ def test_quantities_and_libraries_of_the_protocol_are_part_of_the_record(tmp_pat
     assert again.environment.libraries["pydantic"] == version("pydantic")
 
 
+def test_settings_of_the_protocol_are_part_of_the_record(tmp_path):
+    protocol = replace(toy_protocol(), settings={"solver": "seeds 0 to 4"})
+    (record,) = evaluate(toy_descriptor(), [protocol])
+    again = results.read(results.save(tmp_path, record))
+    assert again.protocol.settings == {"solver": "seeds 0 to 4"} and again == record
+    assert "settings" not in results.to_json(one_record())
+
+
 def test_a_record_of_fractions_does_not_speak_of_quantities():
     assert "quantities" not in results.to_json(one_record())
     assert '"libraries": []' not in results.to_json(one_record())

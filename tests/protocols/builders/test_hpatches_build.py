@@ -5,8 +5,10 @@ from dataclasses import replace
 from itertools import combinations
 
 import cv2
+import image_sequences
 import numpy as np
 import pytest
+from image_sequences import turned
 
 from harness.data_names import known
 from protocols.builders.hpatches.build import build
@@ -285,7 +287,7 @@ def test_grey_is_the_luma_of_the_colours(tmp_path):
 
 def remove_image(folder):
     (folder / "4.png").unlink()
-    return r"4\.\* is missing"
+    return r"has an image 6, but no image 4"
 
 
 def remove_first_image(folder):
@@ -360,6 +362,29 @@ def test_a_malformed_sequence_is_refused_by_the_name_of_the_file(tmp_path, spoil
     with pytest.raises(ValueError, match=message):
         build(tmp_path / "images", tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("images", "shown"),
+    [(2, [1, 2, 2, 2, 2, 2]), (4, [1, 2, 3, 3, 3, 4]), (11, [1, 2, 4, 7, 9, 11])],
+)
+def test_strips_are_spread_over_the_images_of_a_shorter_or_longer_sequence(tmp_path, images, shown):
+    maps = [turned(3 * k, 1, k, 0) for k in range(1, images)]
+    image_sequences.write_sequence(tmp_path / "images/v_a", maps)
+    report = build_few(tmp_path / "images", tmp_path / "out")
+    about = json.loads((tmp_path / "out/dataset.json").read_text())["sequences"]["v_a"]
+    assert about["strips_of"] == shown and len(about["images"]) == images
+    than = "more" if images > 6 else "fewer"
+    assert f"v_a has {than} than 6 images: its strips are" in str(report)
+    assert open_set(tmp_path / "out", None).dataset.name == "hpatches-built-images"
+    strips = [strip(tmp_path / "out", "v_a", f"t{k}") for k in range(1, 6)]
+    assert not any(np.array_equal(a, b) for a, b in combinations(strips, 2))  # other jitters
+
+
+def test_a_set_of_lossy_images_says_so_in_its_name(tmp_path):
+    image_sequences.write_sequence(tmp_path / "images/v_a", image="{}.jpg")
+    assert build_few(tmp_path / "images", tmp_path / "out").name == "hpatches-built-images-lossy"
+    assert open_set(tmp_path / "out", None).dataset.name == "hpatches-built-images-lossy"
 
 
 def test_a_folder_without_sequences_is_refused(tmp_path):

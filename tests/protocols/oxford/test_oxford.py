@@ -6,6 +6,7 @@ from dataclasses import replace
 import cv2
 import numpy as np
 import pytest
+from image_sequences import VIEWS, write_sequence
 from near_ties import all_pairs
 
 from harness import Descriptions
@@ -342,6 +343,36 @@ def test_a_set_may_be_named_like_no_other(small):
         measure=exact_overlap, allow_partial=False,
     )  # fmt: skip
     assert found.dataset.name == "oxford-oxford-sample"
+
+
+# ---- sequences of other forms
+
+
+def test_a_sequence_has_two_images_or_more(tmp_path):
+    write_sequence(tmp_path / "images/two", VIEWS[:1])
+    write_sequence(tmp_path / "images/three", VIEWS, image="img{}.tif", homography="H1to{}p")
+    protocol = oxford(data=tmp_path / "images", features=60)
+    assert protocol.dataset.name == "oxford-images"
+    assert [block.name for block in protocol.dataset.blocks] == [
+        "three/img1", "three/img2", "three/img3", "two/img1", "two/img2",
+    ]  # fmt: skip
+    vectors = np.random.default_rng(0).standard_normal((len(protocol.dataset), 8), np.float32)
+    scenes = protocol.score(Descriptions(protocol.dataset, vectors, L2)).scenes
+    assert "1-2/ap" in scenes["two"] and "1-3/ap" not in scenes["two"]
+    assert {"1-2/ap", "1-3/ap"} <= scenes["three"].keys()
+    assert not [law for law in check_protocol(protocol) if not law.passed]
+
+
+def test_a_set_of_lossy_images_says_so_in_its_name(tmp_path):
+    write_sequence(tmp_path / "Photos/one", VIEWS, image="img{}.jpg", homography="H1to{}p")
+    assert oxford(data=tmp_path / "Photos", features=30).dataset.name == "oxford-photos-lossy"
+
+
+def test_a_published_sequence_with_fewer_images_is_not_the_published_one(published, caplog):
+    for name in ("img6.png", "H1to6p"):
+        (published / "images/two" / name).unlink()
+    assert opened(published).dataset.name == "oxford-images"
+    assert "two has 5 images" in caplog.text
 
 
 # ---- scores
