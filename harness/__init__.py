@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harness.api import evaluate, export_onnx, leaderboard, read_records
     from harness.errors import HarnessError
     from harness.fitting import fit
+    from harness.images import DescribedKeypoints, OpenCVDescriptor, describe_keypoints
     from harness.loading import load_model, load_protocol, wrap
     from harness.records.comparison import compare
     from harness.records.record import Record
@@ -30,15 +31,18 @@ if not os.environ.get("ORT_DISABLE_TELEMETRY"):  # 0 stays 0
 __all__ = [
     "Block",
     "Dataset",
+    "DescribedKeypoints",
     "Descriptions",
     "Descriptor",
     "HarnessError",
+    "OpenCVDescriptor",
     "Protocol",
     "Quantity",
     "Record",
     "Scores",
     "Wrapper",
     "compare",
+    "describe_keypoints",
     "evaluate",
     "export_onnx",
     "fit",
@@ -50,10 +54,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "DescribedKeypoints": "harness.images",
     "HarnessError": "harness.errors",
+    "OpenCVDescriptor": "harness.images",
     "Record": "harness.records.record",
     "Wrapper": "harness.wrapping",
     "compare": "harness.records.comparison",
+    "describe_keypoints": "harness.images",
     "evaluate": "harness.api",
     "export_onnx": "harness.api",
     "fit": "harness.fitting",

@@ -17,6 +17,7 @@ KINDS = (
     "pictures",
     "tables",
     "builders",
+    "pipelines",
     "weights",
     "datasets",
     "data_names",

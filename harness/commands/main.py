@@ -17,6 +17,7 @@ from harness.commands import (
     data,
     evaluating,
     fitting,
+    images,
     installed,
     looking,
     onnx_export,
@@ -59,6 +60,9 @@ _add(app, looking.check)
 _add(app, training.train)
 _add(app, training.recipes)
 _add(app, fitting.fit)
+_add(app, images.extract)
+_add(app, images.match)
+_add(app, images.colmap)
 _add(app, installed.doctor, "doctor")
 
 data_app = _commands("Make, fetch and check data sets.")
