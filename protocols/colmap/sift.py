@@ -1,4 +1,4 @@
-"""Detects keypoints with COLMAP's SIFT, and keeps them in the cache by the contents of the image."""
+"""Detects keypoints with COLMAP's SIFT; the cache keeps them by the contents of the image."""
 
 import logging
 import tempfile

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pycolmap
-from jaxtyping import Float32, Int
+from jaxtyping import Float32, UInt32
 
-Matches = Int[np.ndarray, "m 2"]
+Matches = UInt32[np.ndarray, "m 2"]
 Places = Float32[np.ndarray, "_ 2"]
 
 
@@ -28,5 +28,5 @@ def verified(
         return pycolmap.TwoViewGeometry()
     first, second = (points.astype(np.float64) for points in places)
     return pycolmap.estimate_two_view_geometry(
-        cameras[0], first, cameras[1], second, matches.astype(np.uint32), options
+        cameras[0], first, cameras[1], second, matches, options
     )

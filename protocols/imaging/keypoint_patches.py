@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, UInt8
 
 from harness.errors import InputError
-from harness.types import Patches
 from protocols.imaging.affine import AffineFrames, affine_patches, image_from_patch
 from protocols.imaging.frames import inside
 from protocols.imaging.sampling import Image
@@ -37,7 +36,7 @@ class KeypointCut:
                 " at least 1, extent above 0, and smoothing at least 0"
             )
 
-    def patches(self, grey: Image, frames: AffineFrames) -> Patches:
+    def patches(self, grey: Image, frames: AffineFrames) -> UInt8[np.ndarray, "n side side"]:
         """One patch for each keypoint, in order; outside the image the border is repeated."""
         return affine_patches(
             grey, frames, extent=self._radii, side=self.side, smoothing=self.smoothing

@@ -14,6 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pycolmap
 
 from harness.errors import InputError, one_line
@@ -128,7 +129,7 @@ def read_keypoints(database: Path, number: int) -> KeypointTable:
         return opened.read_keypoints(number)
 
 
-def write_keypoints(database: Path, tables: Iterable[tuple[int, KeypointTable]]) -> None:
+def write_keypoints(database: Path, tables: Iterable[tuple[int, np.ndarray]]) -> None:
     """Write the keypoints of images that have none, all or none of them."""
     with pycolmap.Database.open(database) as opened, pycolmap.DatabaseTransaction(opened):
         for number, table in tables:

@@ -1,4 +1,4 @@
-"""Features of images: keypoints and their vectors, made image by image and kept until all are there.
+"""Features of images: keypoints and their vectors, made image by image and kept until the end.
 
 A work folder holds the features of each finished image in a file of its own. A run that was stopped
 or killed continues at the first image without such a file.

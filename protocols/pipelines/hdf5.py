@@ -1,4 +1,4 @@
-"""Reads and writes features in the HDF5 layout of hloc (Hierarchical-Localization) and its relatives.
+"""Reads and writes features in the HDF5 layout of hloc (Hierarchical-Localization).
 
 Each image is a group, named by the path of the image below its folder. Its data sets are:
 

@@ -44,8 +44,8 @@ def frames_of(keypoints: object) -> AffineFrames:
     if isinstance(keypoints, Sequence) and all(_is_opencv(one) for one in keypoints):
         return _of_opencv(keypoints)
     raise InputTypeError(
-        f"keypoints is {type(keypoints).__name__}; a sequence of cv2.KeyPoint, an array with rows x,"
-        " y, scale, angle or x, y, a11, a12, a21, a22, or AffineFrames is wanted"
+        f"keypoints is {type(keypoints).__name__}; a sequence of cv2.KeyPoint, an array with rows"
+        " x, y, scale, angle or x, y, a11, a12, a21, a22, or AffineFrames is wanted"
     )
 
 

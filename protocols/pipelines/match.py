@@ -1,4 +1,4 @@
-"""Matches two images: keypoints, vectors, matches, and the geometry that most matches agree with."""
+"""Matches two images, and finds the geometry that most of their matches agree with."""
 
 from dataclasses import dataclass
 from pathlib import Path

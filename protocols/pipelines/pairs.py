@@ -27,8 +27,8 @@ def sequential(count: int, neighbours: int) -> ImagePairs:
 def listed(file: Path, names: Sequence[str]) -> tuple[ImagePairs, int]:
     """The pairs of a file, one a line, and the number of lines that name an image not among these.
 
-    The names of a line are separated by a tab, a comma or a blank; names may have blanks, too. Empty
-    lines and lines that begin with "#" are ignored.
+    The names of a line are separated by a tab, a comma or a blank; names may have blanks, too.
+    Empty lines and lines that begin with "#" are ignored.
 
     Raises:
         InputError: if the file is missing or not text, or a line does not hold two names.
