@@ -14,11 +14,12 @@ import argparse
 import json
 import logging
 import shutil
-import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pycolmap
@@ -28,7 +29,7 @@ from harness.files import atomic
 from harness.records import markdown_table
 from harness.types import Descriptor
 from protocols.colmap import sift
-from protocols.colmap.keypoints import frames_of, table_for_colmap
+from protocols.colmap.keypoints import frames_of
 from protocols.colmap.mapping import models, quiet
 from protocols.colmap.verification import verified
 from protocols.eth import truth
@@ -47,10 +48,9 @@ MODELS = ("adasample", "rootsift", "hashsift.256")
 OWN = "COLMAP's own"
 KEYPOINTS = 2048
 SEED = 0
-COUNTS = ("images", "registered", "points", "observations", "track length", "error px")
-ERRORS = ("position mm", "rotation deg")
 
 Row = dict[str, float]
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +88,7 @@ def mapped(database: Path, images: Path) -> Row:
 def colmaps_own(images: Path, folder: Path, keypoints: int) -> Row:
     """One row: COLMAP extracts, matches exhaustively, verifies and maps."""
     database = folder / "own.db"
+    database.unlink(missing_ok=True)
     pycolmap.Database.open(database).close()
     names = [one.name for one in photographs.opened(images)[0]]
     extraction = pycolmap.FeatureExtractionOptions(num_threads=1, use_gpu=False)
@@ -127,49 +128,58 @@ def timed(row: Row, step: str) -> Iterator[None]:
     row[step] = row.get(step, 0.0) + time.process_time() - begun
 
 
-def steps(images: Path, keypoints: int, model: Descriptor) -> Row:
-    """Processor time of each step for the first two images of a scene and their pair."""
-    row: Row = {}
+def steps(images: Path, keypoints: int, loaded: Sequence[Descriptor]) -> dict[str, Row]:
+    """Processor time of each step for the first two images of a scene, or their pair, by model."""
+    shared: Row = {}
     pair = photographs.opened(images)[0][:2]
     options = pycolmap.FeatureExtractionOptions(num_threads=1, use_gpu=False)
     options.sift.max_num_features = keypoints
-    vectors, frames = [], []
-    for one in pair:
-        with timed(row, "detect"), quiet():
-            found = frames_of(sift._detect(images, one.name, options))
-        with timed(row, "cut"):
-            patches = USUAL.patches(one.read(), found)
-        vectors_of(model, patches[:512], one.name)  # the first call may load and compile
-        with timed(row, "describe"):
-            vectors.append(vectors_of(model, patches, one.name))
-        frames.append(found)
-    by = axes(vectors, model.distance)
-    with timed(row, "match"):
-        matches = match(vectors[0], vectors[1], by)
+    with timed(shared, "detect"), quiet():
+        tables = [sift._detect(images, one.name, options) for one in pair]
+    with timed(shared, "cut"):
+        patches = [
+            USUAL.patches(one.read(), frames_of(table))
+            for one, table in zip(pair, tables, strict=True)
+        ]
     cameras = [
-        pycolmap.Camera.create_from_model_name(1, "SIMPLE_RADIAL", 1.2 * one.width, one.width,
-                                               one.height)
+        pycolmap.Camera.create_from_model_name(
+            1, "SIMPLE_RADIAL", 1.2 * one.width, one.width, one.height
+        )
         for one in pair
-    ]  # fmt: skip
-    places = [table_for_colmap(one)[:, :2] for one in frames]
-    with timed(row, "verify"):
-        verified((cameras[0], cameras[1]), (places[0], places[1]), matches, SEED)
-    n = np.mean([len(one) for one in frames])
-    return {"keypoints": float(n)} | {
-        step: seconds / (2 if step in ("detect", "cut", "describe") else 1)
-        for step, seconds in row.items()
-    }
+    ]
+    rows: dict[str, Row] = {}
+    for model in loaded:
+        row = rows[model.name] = dict(shared)
+        vectors_of(model, patches[0][:512], pair[0].name)  # the first call may load and compile
+        with timed(row, "describe"):
+            vectors = [vectors_of(model, some, pair[0].name) for some in patches]
+        by = axes(vectors, model.distance)
+        with timed(row, "match"):
+            matches = match(vectors[0], vectors[1], by)
+        with timed(row, "verify"):
+            verified((cameras[0], cameras[1]), (tables[0][:, :2], tables[1][:, :2]), matches, SEED)
+        for step in ("detect", "cut", "describe"):
+            row[step] /= len(pair)
+        row["keypoints"] = float(np.mean([len(table) for table in tables]))
+    return rows
 
 
-def kept(file: Path, make: object) -> Row:
-    """A row of the work folder; made and written if it is missing."""
+def kept(file: Path, make: Callable[[], T]) -> T:
+    """A result that is kept in a file; it is made and written if the file is missing."""
     if file.is_file():
-        known: Row = json.loads(file.read_text("utf-8"))
+        known: T = json.loads(file.read_text("utf-8"))
         return known
-    assert callable(make)
-    row: Row = make()
-    atomic.write_json(file, row)
-    log.info("%s: %s", file.stem, row)
+    made = make()
+    atomic.write_json(file, made)
+    log.info("%s: %s", file.stem, made)
+    return made
+
+
+def in_folder(folder: Path, make: Callable[[Path], Row]) -> Row:
+    """A row that needs a folder for its files; a database there is continued."""
+    folder.mkdir(exist_ok=True)
+    row = make(folder)
+    shutil.rmtree(folder)
     return row
 
 
@@ -228,36 +238,27 @@ def page(
     return "\n".join(parts) + "\n"
 
 
-def run(data: Path, work: Path, keypoints: int, names: Sequence[str]) -> str:
-    """Measure all rows that the work folder lacks; returns the page."""
+def measure(data: Path, work: Path, keypoints: int, names: Sequence[str]) -> Iterator[str]:
+    """Measure all rows that the work folder lacks; yields the page after each row."""
     rows: dict[tuple[str, str], Row] = {}
     times: dict[tuple[str, str], Row] = {}
     loaded = [loading.load_model(name, device="cpu") for name in names]
+    described = [model for model in loaded if isinstance(model, Descriptor)]
     for scene, below in SCENES.items():
         images = data / below
-        makers = {OWN: lambda folder, images=images: colmaps_own(images, folder, keypoints)}
-        for model in loaded:
-            assert isinstance(model, Descriptor)
-            makers[model.name] = lambda folder, images=images, model=model: ours(
-                images, folder, keypoints, model
-            )
-            times[scene, model.name] = kept(
-                work / f"{scene} {model.name} {keypoints} steps.json",
-                lambda images=images, model=model: steps(images, keypoints, model),
-            )
+        makers: dict[str, Callable[[Path], Row]] = {
+            OWN: partial(colmaps_own, images, keypoints=keypoints)
+        }
+        for model in described:
+            makers[model.name] = partial(ours, images, keypoints=keypoints, model=model)
         for who, make in makers.items():
-
-            def made(make: object = make) -> Row:
-                folder = Path(tempfile.mkdtemp(dir=work))
-                try:
-                    assert callable(make)
-                    row: Row = make(folder)
-                    return row
-                finally:
-                    shutil.rmtree(folder)
-
-            rows[scene, who] = kept(work / f"{scene} {who} {keypoints}.json", made)
-    return page(rows, times, keypoints)
+            name = f"{scene} {who} {keypoints}"
+            rows[scene, who] = kept(work / f"{name}.json", partial(in_folder, work / name, make))
+            yield page(rows, times, keypoints)
+        file = work / f"{scene} steps {keypoints}.json"
+        of_models = kept(file, partial(steps, images, keypoints, described))
+        times |= {(scene, who): row for who, row in of_models.items()}
+        yield page(rows, times, keypoints)
 
 
 def main() -> None:
@@ -271,8 +272,9 @@ def main() -> None:
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     options.work.mkdir(parents=True, exist_ok=True)
-    text = run(options.data, options.work, options.keypoints, options.models.split(","))
-    atomic.write_text(options.out, text)
+    names = options.models.split(",")
+    for text in measure(options.data, options.work, options.keypoints, names):
+        atomic.write_text(options.out, text)
 
 
 if __name__ == "__main__":

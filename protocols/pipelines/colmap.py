@@ -31,11 +31,12 @@ from protocols.pipelines import photographs, retrieval
 from protocols.pipelines.database import ListedImage, VerifiedPair
 from protocols.pipelines.detectors import KEYPOINTS, SIFT
 from protocols.pipelines.detectors import detector as detector_of
-from protocols.pipelines.features import FeatureFolder, Features, make
+from protocols.pipelines.features import FeatureFolder, make
 from protocols.pipelines.match import must_be_ratio
 from protocols.pipelines.photographs import Photograph
 from protocols.resuming import resuming
 
+RETRIEVED = "retrieved"  # the fact that holds pairs of images that look alike
 STORED = "database"  # the detector that takes the keypoints of the database
 NEIGHBOURS = 20  # of an image, for sequential pairs and retrieval
 WORK = ".parts"  # end of the name of the work folder
@@ -147,24 +148,25 @@ def colmap(
         "seed": seed,
         **asdict(cut),
     }
-    with resuming(work, facts), quiet():
-        databases.make(database)
+    if database.exists():
         _must_not_mix(database, facts)
+    with resuming(work, facts, replace=False), quiet():
+        databases.make(database)
         databases.add_facts(database, facts)
         chosen = _listed(database, readable, skipped, camera_mode, camera_model)
         run = _Run(database, model, cut, ratio, seed, chosen, FeatureFolder(work), silent)
         finder = run.stored_frames if detect is None else _masked(detect, masks)
-        wanted = run.pairs_of(pairs, neighbours, finder, skipped)
-        added = run.match(wanted, finder, skipped)
+        asked = run.pairs_of(pairs, neighbours, finder, skipped)
+        added = run.match(asked, finder, skipped)
         shutil.rmtree(work)
-        maps = () if mapped is None else _mapped(database, images, mapped, seed)
+        maps = () if mapped is None else _mapped(database, images, mapped, seed, silent)
     photographs.report(skipped, total)
     listed = databases.images(database)
     used = [name for name in chosen if name not in skipped]
     return Filled(
         database=database,
         images=len(used),
-        pairs=len(wanted),
+        pairs=sum(not skipped.keys() & {*pair} for pair in asked),
         added=added,
         counts=databases.counts(database),
         empty=tuple(name for name in used if not listed[same_form(name)].keypoints),
@@ -208,14 +210,7 @@ class _Run:
         elif way == image_pairs.SEQUENTIAL:
             rows = image_pairs.sequential(len(names), neighbours)
         elif way == image_pairs.RETRIEVAL:
-            self.describe(names, find, skipped)
-            names = [name for name in names if name not in skipped]
-            rows = retrieval.alike(
-                len(names),
-                lambda row: self.features(names[row]).vectors,
-                self.model.distance,
-                neighbours,
-            )
+            return self._retrieved(neighbours, find, skipped)
         else:
             rows, unknown = image_pairs.listed(Path(way), names)
             if unknown:
@@ -223,6 +218,25 @@ class _Run:
         if not rows:
             raise InputError(f"pairs {way}: there is no pair of two images that can be used")
         return [(names[a], names[b]) for a, b in rows]
+
+    def _retrieved(
+        self, neighbours: int, find: Finder, skipped: dict[str, str]
+    ) -> list[tuple[str, str]]:
+        """Pairs of images that look alike; the database keeps those of the same images."""
+        origin = [[name, one.sha256] for name, (one, _) in self.images.items()]
+        known = databases.facts(self.database).get(RETRIEVED)
+        if isinstance(known, dict) and known["of"] == [neighbours, origin]:
+            return [(a, b) for a, b in known["pairs"]]
+        self.describe(list(self.images), find, skipped)
+        names = [name for name in self.images if name not in skipped]
+        rows = retrieval.alike(
+            len(names), lambda row: self._vectors(names[row]), self.model.distance, neighbours
+        )
+        pairs = [(names[a], names[b]) for a, b in rows]
+        if not skipped.keys() & self.images.keys():
+            found = {RETRIEVED: {"of": [neighbours, origin], "pairs": pairs}}
+            databases.add_facts(self.database, found)
+        return pairs
 
     def describe(self, names: Sequence[str], find: Finder, skipped: dict[str, str]) -> None:
         """Make the features of images, and write keypoints of images that have none."""
@@ -234,7 +248,7 @@ class _Run:
             tables = []
             for name in group:
                 image = listed[same_form(name)]
-                frames = self.features(name).frames
+                frames = self.parts.frames(self.images[name][0])
                 if image.keypoints is None:
                     tables.append((image.number, table_for_colmap(frames)))
                 elif image.keypoints != len(frames):
@@ -256,13 +270,13 @@ class _Run:
         waiting = [pair for pair in waiting if not {*pair} & skipped.keys()]
         if not waiting:
             return 0
-        held = lru_cache(HELD)(self.features)
+        held = lru_cache(HELD)(self._vectors)
         tables = lru_cache(HELD)(self._table)
         by = self._axes([name for name in self.images if name in needed - skipped.keys()])
 
         def verify(pair: tuple[str, str]) -> VerifiedPair:
             (_, first), (_, second) = (self.images[name] for name in pair)
-            a, b = (held(name).vectors for name in pair)
+            a, b = (held(name) for name in pair)
             matches = matched(a, b, by, self.ratio)
             places = tables(pair[0])[:, :2], tables(pair[1])[:, :2]
             geometry = verified((first.camera, second.camera), places, matches, self.seed)
@@ -278,14 +292,11 @@ class _Run:
                 advance(len(group))
         return len(waiting)
 
-    def features(self, name: str) -> Features:
-        """The features of an image; they were made before."""
-        features = self.parts.read(self.images[name][0])
-        assert features is not None, name
-        return features
+    def _vectors(self, name: str) -> Vectors:
+        return self.parts.vectors(self.images[name][0])
 
     def _table(self, name: str) -> KeypointTable:
-        return table_for_colmap(self.features(name).frames)
+        return table_for_colmap(self.parts.frames(self.images[name][0]))
 
     def _numbers(self, pair: tuple[str, str]) -> tuple[int, int]:
         first, second = (self.images[name][1].number for name in pair)
@@ -296,7 +307,7 @@ class _Run:
         most = -(-SAMPLE // len(names))
         sample: list[Vectors] = []
         for name in names:
-            vectors = self.features(name).vectors
+            vectors = self._vectors(name)
             sample.append(vectors[:: -(-len(vectors) // most) or 1].copy())
         return axes(sample, self.model.distance)
 
@@ -402,12 +413,12 @@ def _masked(detect: Finder, masks: Path | None) -> Finder:
     return lambda photograph: mask_files.kept(masks, photograph, detect(photograph))
 
 
-def _mapped(database: Path, images: Path, out: Path, seed: int) -> tuple[Mapped, ...]:
+def _mapped(database: Path, images: Path, out: Path, seed: int, silent: bool) -> tuple[Mapped, ...]:
     """Map the database, and write each model in a folder of its own, in binary form.
 
     Names of images may have blanks, which the text form can't hold.
     """
-    with atomic.placing(out) as unfinished:
+    with atomic.placing(out) as unfinished, progress.shown("mapping", silent=silent):
         found = models(database, images, seed=seed, threads=1, colours=True)
         told = []
         for number, model in enumerate(found):

@@ -69,6 +69,7 @@ def extract(
 
     Raises:
         InputError: if no image can be read, or `out` has features of another model or setting.
+        FileInTheWayError: if unfinished work of another model or setting is beside `out`.
         BlockingIOError: if another process is writing `out`.
     """
     atomic.must_be_writable(out.parent, f"{out} can't be written", "choose another --out")
@@ -93,7 +94,7 @@ def extract(
         return mask_files.kept(masks, photograph, detect(photograph))
 
     work = out.with_name(f".{out.name}{WORK}")
-    with resuming(work, {**facts, "images": str(images.resolve())}):
+    with resuming(work, facts, replace=False):
         parts = FeatureFolder(work)
         with progress.shown("images described", len(new), silent=silent) as advance:
             skipped |= make(new, found, model, cut, parts, advance)
@@ -123,9 +124,7 @@ def _assemble(
                 for name in before:
                     old.copy(old[name], file, name)
         for photograph in new:
-            features = parts.read(photograph)
-            assert features is not None, photograph  # written just now, by this process or another
-            hdf5.write(file, photograph, features, model, precision)
+            hdf5.write(file, photograph, parts.read(photograph), model, precision)
 
 
 def _extracted(out: Path, added: int, skipped: Mapping[str, str]) -> Extracted:

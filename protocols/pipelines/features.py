@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
-from harness.errors import InputError
+from harness.errors import InputError, SystemRefusedError, one_line
 from harness.evaluation import describe as described
 from harness.files import atomic
 from harness.types import Block, Dataset, Descriptor, Patches, Vectors
@@ -23,6 +24,7 @@ from protocols.imaging.affine import AffineFrames
 from protocols.imaging.keypoint_patches import KeypointCut
 from protocols.pipelines.photographs import Photograph
 
+T = TypeVar("T")
 Detect = Callable[[Photograph], AffineFrames]
 
 log = logging.getLogger(__name__)
@@ -42,14 +44,25 @@ class FeatureFolder:
 
     folder: Path
 
-    def read(self, photograph: Photograph) -> Features | None:
-        """The features of an image; None if they are missing, damaged, or of another file."""
-        try:
-            with np.load(self._file(photograph), allow_pickle=False) as arrays:
-                frames = AffineFrames(*(arrays[name] for name in ("x", "y", "matrix", "score")))
-                return Features(frames, arrays["vectors"])
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            return None
+    def has(self, photograph: Photograph) -> bool:
+        """Whether the features of an image are here."""
+        return zipfile.is_zipfile(self._file(photograph))
+
+    def frames(self, photograph: Photograph) -> AffineFrames:
+        """The keypoints of an image whose features are here; raises as `read` does."""
+        return self._read(photograph, "x", "y", "matrix", "score", make=AffineFrames)
+
+    def vectors(self, photograph: Photograph) -> Vectors:
+        """The vectors of an image whose features are here; raises as `read` does."""
+        return self._read(photograph, "vectors", make=np.asarray)
+
+    def read(self, photograph: Photograph) -> Features:
+        """The features of an image; they are here.
+
+        Raises:
+            SystemRefusedError: if their file is damaged; it is removed.
+        """
+        return Features(self.frames(photograph), self.vectors(photograph))
 
     def write(self, photograph: Photograph, features: Features) -> None:
         """Store the features of an image; no wait for the disk, since damage is noticed."""
@@ -57,6 +70,18 @@ class FeatureFolder:
         np.savez(stream, **vars(features.frames), vectors=features.vectors)
         with atomic.writing(self._file(photograph), sync=False) as file:
             file.write(stream.getbuffer())
+
+    def _read(self, photograph: Photograph, *names: str, make: Callable[..., T]) -> T:
+        file = self._file(photograph)
+        try:
+            with np.load(file, allow_pickle=False) as arrays:
+                return make(*(arrays[name] for name in names))
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            file.unlink(missing_ok=True)
+            raise SystemRefusedError(
+                f"{file}, with features of {photograph.name}, was damaged ({one_line(error)}) and"
+                " is removed: run the command again, which makes it again"
+            ) from error
 
     def _file(self, photograph: Photograph) -> Path:
         name = hashlib.sha256(f"{photograph.name}\0{photograph.sha256}".encode()).hexdigest()
@@ -85,7 +110,7 @@ def make(
     memory at a time.
     """
     skipped: dict[str, str] = {}
-    waiting = [one for one in photographs if folder.read(one) is None]
+    waiting = [one for one in photographs if not folder.has(one)]
     advance(len(photographs) - len(waiting))
     for photograph, found in _ahead(detect, waiting):
         try:

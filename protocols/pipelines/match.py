@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool
 
 from harness.errors import InputError
 from harness.files import atomic
@@ -17,6 +17,7 @@ from protocols.pipelines import drawing, geometry, photographs
 from protocols.pipelines.detectors import KEYPOINTS, SIFT
 from protocols.pipelines.detectors import detector as detector_of
 from protocols.pipelines.features import Features, vectors_of
+from protocols.pipelines.geometry import Places
 from protocols.pipelines.photographs import Photograph
 
 
@@ -26,17 +27,9 @@ class MatchedImages:
 
     frames: tuple[AffineFrames, AffineFrames]  # keypoints of both images
     matches: Matches  # rows of the keypoints; as `protocols.eth.matching` defines them
+    places: tuple[Places, Places]  # of the matches in both images, pixels
     geometry: geometry.Geometry
     ratio: float
-
-    @property
-    def places(self) -> tuple[Float64[np.ndarray, "m 2"], Float64[np.ndarray, "m 2"]]:
-        """Places of the matches in the first and in the second image."""
-        a, b = (
-            np.stack([frames.x[rows], frames.y[rows]], axis=1)
-            for frames, rows in zip(self.frames, self.matches.T, strict=True)
-        )
-        return a, b
 
     @property
     def inlier(self) -> Bool[np.ndarray, " m"]:
@@ -103,12 +96,13 @@ def match(
     vectors = [one.vectors for one in features]
     matches = matched(*vectors, axes(vectors, model.distance), ratio, least=1)
     frames = (features[0].frames, features[1].frames)
-    places = [
+    first_places, second_places = (
         np.stack([one.x[rows], one.y[rows]], axis=1)
         for one, rows in zip(frames, matches.T, strict=True)
-    ]
-    estimated = geometry.estimate(places[0], places[1], kind, threshold=threshold, seed=seed)
-    found = MatchedImages(frames, matches, estimated, ratio)
+    )
+    places = first_places, second_places
+    estimated = geometry.estimate(*places, kind, threshold=threshold, seed=seed)
+    found = MatchedImages(frames, matches, places, estimated, ratio)
     if draw is not None:
         picture = drawing.matches([one.read() for one in pair], places, estimated.inlier)
         with atomic.writing(draw) as stream:

@@ -12,9 +12,10 @@ from toy import toy_dataset, toy_descriptor, toy_protocol
 import harness
 
 PUBLIC = [
-    "Block", "Dataset", "Descriptions", "Descriptor", "HarnessError", "Protocol", "Quantity",
-    "Record", "Scores", "Wrapper", "compare", "evaluate", "export_onnx", "fit", "leaderboard",
-    "load_model", "load_protocol", "read_records", "wrap",
+    "Block", "Dataset", "DescribedKeypoints", "Descriptions", "Descriptor", "HarnessError",
+    "OpenCVDescriptor", "Protocol", "Quantity", "Record", "Scores", "Wrapper", "compare",
+    "describe_keypoints", "evaluate", "export_onnx", "fit", "leaderboard", "load_model",
+    "load_protocol", "read_records", "wrap",
 ]  # fmt: skip
 MATCHING = "hpatches/matching"
 
