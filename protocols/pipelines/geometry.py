@@ -65,8 +65,12 @@ def estimate(
     parameters.sampler = cv2.SAMPLING_UNIFORM
     parameters.loMethod = cv2.LOCAL_OPTIM_SIGMA
     parameters.isParallel = False  # threads would draw in varying order
-    find = {"fundamental": cv2.findFundamentalMat, "homography": cv2.findHomography}[kind]
-    matrix, mask = find(np.ascontiguousarray(a), np.ascontiguousarray(b), parameters)
+    first, second = np.ascontiguousarray(a), np.ascontiguousarray(b)
+    matrix, mask = (
+        cv2.findFundamentalMat(first, second, parameters)
+        if kind == "fundamental"
+        else cv2.findHomography(first, second, parameters)
+    )
     if matrix is None or np.shape(matrix) != (3, 3):
         return Geometry(kind, None, nothing, settings)
     return Geometry(kind, np.asarray(matrix, np.float64), mask.ravel().astype(bool), settings)

@@ -94,7 +94,8 @@ def match(
     pair = [photographs.one(file) for file in (first, second)]
     features = [_features(one, detect(one), model, cut) for one in pair]
     vectors = [one.vectors for one in features]
-    matches = matched(*vectors, axes(vectors, model.distance), ratio, least=1)
+    by = axes(vectors, model.distance)
+    matches = matched(vectors[0], vectors[1], by, ratio, least=1)
     frames = (features[0].frames, features[1].frames)
     first_places, second_places = (
         np.stack([one.x[rows], one.y[rows]], axis=1)

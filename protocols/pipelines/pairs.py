@@ -43,18 +43,18 @@ def listed(file: Path, names: Sequence[str]) -> tuple[ImagePairs, int]:
         if not line.strip() or line.startswith("#"):
             continue
         candidates = _split(same_form(line.strip()))
-        known = [pair for pair in candidates if pair[0] in rows and pair[1] in rows]
+        both = [pair for pair in candidates if pair[0] in rows and pair[1] in rows]
         if not candidates:
             raise InputError(f"{file}, line {number}: {line!r:.80} holds no two names")
-        if len(known) > 1:
+        if len(both) > 1:
             raise InputError(
                 f"{file}, line {number}: {line!r:.80} can be read as several pairs: separate the"
                 " names by a tab"
             )
-        if not known:
+        if not both:
             unknown += 1
             continue
-        a, b = (rows[name] for name in known[0])
+        a, b = (rows[name] for name in both[0])
         if a != b:
             found[min(a, b), max(a, b)] = None
     return sorted(found), unknown

@@ -256,6 +256,17 @@ def test_images_of_one_place_are_found_by_their_vectors():
     assert all(0 not in pair for pair in found)
 
 
+def test_retrieved_pairs_are_kept_while_the_images_are_the_same(images, tmp_path):
+    grid, given = grid_detector(tmp_path), {"pairs": "retrieval", "neighbours": 1}
+    first = filled(images, tmp_path / "d.db", detector=grid, **given)
+    again = filled(images, tmp_path / "d.db", detector=grid, **given)
+    assert (again.pairs, again.added) == (first.pairs, 0)
+    assert calls(tmp_path) == 3
+    write_png(images / "new.png", texture())
+    assert filled(images, tmp_path / "d.db", detector=grid, **given).pairs >= first.pairs
+    assert calls(tmp_path) == 7
+
+
 def test_the_command_says_what_it_did(run, images, tmp_path):
     file = tmp_path / "pairs.txt"
     file.write_text("a b.png left/é.png\n")

@@ -1,5 +1,6 @@
 """Files of features: readers of hloc's layout read them, and interrupted runs continue."""
 
+import json
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ from PIL import Image, ImageOps
 from scene_images import calls, grid_detector, texture, views, write_png
 
 from harness import load_model
-from harness.errors import InputError, UnknownNameError
+from harness.errors import FileInTheWayError, InputError, UnknownNameError
 from protocols.imaging.affine import from_similarity
 from protocols.imaging.grey import read_grey
 from protocols.imaging.keypoint_patches import USUAL
@@ -153,6 +154,36 @@ def test_a_file_of_another_model_is_refused_and_kept(images, grid, tmp_path):
     with pytest.raises(InputError, match="can't be read as HDF5"):
         extract(images, out, model=load_model("rootsift", device="cpu"), detector=grid)
     assert before and out.read_bytes() == b"no HDF5"
+
+
+def test_unfinished_work_of_another_model_is_refused_and_kept(images, tmp_path):
+    out, killer = tmp_path / "f.h5", grid_detector(tmp_path, stop=3)
+    command = [sys.executable, "-m", "harness", "extract", images, "--out", out]
+    command += ["--detector", killer, "--model"]
+    assert subprocess.run([*command, "rootsift"], capture_output=True).returncode == -9
+    left = sorted(tmp_path.glob(".f.h5.parts/*.npz"))
+    assert left
+    with pytest.raises(FileInTheWayError, match="unfinished work of another model"):
+        extract(images, out, model=load_model("sift", device="cpu"), detector=killer)
+    assert sorted(tmp_path.glob(".f.h5.parts/*.npz")) == left
+    left[0].write_bytes(left[0].read_bytes()[:-100])  # damaged: it is made again
+    rootsift = load_model("rootsift", device="cpu")
+    assert extract(images, out, model=rootsift, detector=killer).added == 3
+
+
+def test_the_command_says_what_it_wrote(run, images, grid, tmp_path):
+    (images / "bad.png").write_bytes(b"no image")
+    command = ["extract", images, "--model", "rootsift", "--out", tmp_path / "f.h5"]
+    command += ["--detector", grid, "--set", "extent=5"]
+    status, out, told = run(*command)
+    assert status == 0
+    assert f"3 images with 288 keypoints in {tmp_path / 'f.h5'}" in out
+    assert "1 skipped, as told above: bad.png" in out
+    assert "bad.png can't be decoded" in told
+    status, out, _ = run(*command, "--json")
+    assert status == 0 and json.loads(out)["added"] == 0
+    status, _, told = run(*command[:-1], "extnt=5")
+    assert status == 2 and "did you mean 'extent'" in told
 
 
 def test_unreadable_and_empty_images_are_told_and_counted(images, grid, tmp_path, caplog):
