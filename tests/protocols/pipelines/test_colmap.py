@@ -17,7 +17,9 @@ from harness.errors import InputError
 from protocols.colmap import sift
 from protocols.colmap.keypoints import frames_of
 from protocols.colmap.mapping import models, quiet
+from protocols.eth import truth
 from protocols.eth.sample import SCENE, sample
+from protocols.imaging.grey import read_grey
 from protocols.imaging.photographs import sha256
 from protocols.pipelines import pairs, retrieval
 from protocols.pipelines.colmap import colmap
@@ -67,6 +69,26 @@ def test_pycolmap_maps_the_database_of_a_real_scene(tmp_path):
     with quiet():
         again = models(tmp_path / "ü b.db", images, seed=0, threads=1)[0]
     assert again.num_points3D() == found.models[0].points
+
+
+@pytest.mark.data
+def test_bits_map_all_of_herzjesu_with_the_right_cameras(shared, tmp_path):
+    scene = shared / "sfm/Herzjesu-P8"
+    for file in sorted((scene / "images").glob("*.jpg")):
+        small = cv2.resize(read_grey(file), (768, 512), interpolation=cv2.INTER_AREA)
+        write_png(tmp_path / "images" / f"é {file.stem}.png", small)
+    model = load_model("hashsift.256", device="cpu")
+    found = colmap(
+        tmp_path / "images", tmp_path / "d.db", model=model, keypoints=1500, camera_mode="single",
+        mapped=tmp_path / "map",
+    )  # fmt: skip
+    assert found.models[0].registered == found.images == 8
+    assert found.models[0].reprojection_error_px < 0.6
+    mapped = pycolmap.Reconstruction(found.models[0].folder)
+    stems = sorted(file.stem for file in (scene / "images").glob("*.jpg"))
+    known = truth.read(scene / truth.FOLDER, [f"{stem}.jpg" for stem in stems])
+    errors = truth.errors(mapped, [f"é {stem}.png" for stem in stems], known, 0)
+    assert errors["position_error_m"] < 0.1
 
 
 def test_keypoints_are_colmaps_and_no_descriptors_are_written(images, tmp_path):
