@@ -257,6 +257,8 @@ class _Run:
                         f" {len(frames)} are found now: give another --database"
                     )
             databases.write_keypoints(self.database, tables)
+            described = {_fact_of(name): self.images[name][0].sha256 for name in group}
+            databases.add_facts(self.database, described)
 
     def match(
         self, wanted: Sequence[tuple[str, str]], find: Finder, skipped: dict[str, str]
@@ -381,7 +383,7 @@ def _listed(
     there = databases.images(database)
     new = [one for one in readable if same_form(one.name) not in there]
     databases.add_images(database, new, camera_mode, camera_model)
-    there = databases.images(database)
+    there, known = databases.images(database), databases.facts(database)
     chosen = {}
     for one in readable:
         listed = there.get(same_form(one.name))
@@ -393,6 +395,12 @@ def _listed(
             skipped[one.name] = (
                 f"it has {one.width} x {one.height} pixels, its camera in {database} has"
                 f" {width} x {height}"
+            )
+            continue
+        if known.get(_fact_of(one.name), one.sha256) != one.sha256:
+            skipped[one.name] = (
+                f"its file has changed since its keypoints were written to {database}: give another"
+                " --database"
             )
             continue
         chosen[one.name] = one, listed
@@ -407,6 +415,11 @@ def _listed(
         photographs.report(skipped, len(readable) + len(skipped))
         raise InputError(f"{len(chosen)} images can be used: two or more are needed for matches")
     return chosen
+
+
+def _fact_of(name: str) -> str:
+    """The fact that holds the hash of an image file."""
+    return f"sha256 of {same_form(name)}"
 
 
 def _masked(detect: Finder, masks: Path | None) -> Finder:

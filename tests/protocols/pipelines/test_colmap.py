@@ -206,14 +206,17 @@ def test_images_that_cannot_be_used_are_told_and_counted(images, tmp_path, caplo
     database = tmp_path / "d.db"
     filled(images, database)
     write_png(images / "a b.png", texture(100, 100))
+    write_png(images / "left/é.png", texture())
+    write_png(images / "other.png", texture())
     (images / "bad.png").write_bytes(b"no image")
     write_png(images / "blank.png", np.full((240, 320), 80, np.uint8))
     (images / "left/c.png").unlink()
     found = filled(images, database)
-    assert found.skipped.keys() == {"a b.png", "bad.png"}
+    assert found.skipped.keys() == {"a b.png", "bad.png", "left/é.png"}
+    assert "its file has changed since" in found.skipped["left/é.png"]
     assert "it has 100 x 100 pixels, its camera in" in found.skipped["a b.png"]
     assert found.empty == ("blank.png",)
-    assert "2 of 4 images skipped" in caplog.text
+    assert "3 of 5 images skipped" in caplog.text
     assert "1 images of" in caplog.text and "left/c.png" in caplog.text
 
 
