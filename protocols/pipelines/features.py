@@ -6,7 +6,6 @@ or killed continues at the first image without such a file.
 
 import hashlib
 import io
-import logging
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,8 +25,6 @@ from protocols.pipelines.photographs import Photograph
 
 T = TypeVar("T")
 Detect = Callable[[Photograph], AffineFrames]
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)

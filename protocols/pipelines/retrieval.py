@@ -9,6 +9,7 @@ COLMAP's vocabulary tree does not serve here: pycolmap builds one only for vecto
 numbers, and its search reads the vectors from the database, as bytes of COLMAP's own extractors.
 """
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -16,6 +17,7 @@ from jaxtyping import Float32, Float64
 
 from harness.distances import Distance
 from protocols.eth.matching import numbers_of
+from protocols.pipelines.pairs import sequential
 
 Numbers = Float32[np.ndarray, "n dim"]
 
@@ -43,7 +45,7 @@ def alike(
     sample = [_thinned(numbers_of(vectors(row), distance), most) for row in range(count)]
     learned = np.concatenate(sample)
     if len(learned) < WORDS:  # nothing to compare
-        return [(a, b) for a in range(count) for b in range(a + 1, min(count, a + 1 + neighbours))]
+        return sequential(count, neighbours)
     words = _vocabulary(learned)
     whole = np.stack([vlad(numbers_of(vectors(row), distance), words) for row in range(count)])
     similarity = whole @ whole.T
@@ -77,14 +79,9 @@ def _thinned(numbers: Numbers, most: int) -> Numbers:
 def _vocabulary(learned: Numbers) -> Float64[np.ndarray, "words dim"]:
     from scipy.cluster.vq import kmeans2
 
-    words, _ = kmeans2(
-        learned.astype(np.float64),
-        WORDS,
-        iter=ITERATIONS,
-        minit="++",
-        missing="warn",
-        rng=np.random.default_rng(SEED),
-    )
+    rng = np.random.default_rng(SEED)
+    with warnings.catch_warnings(category=UserWarning, action="ignore"):  # of words without vectors
+        words, _ = kmeans2(learned.astype(np.float64), WORDS, iter=ITERATIONS, minit="++", rng=rng)
     return np.asarray(words)
 
 

@@ -76,7 +76,7 @@ def test_the_adapter_takes_the_place_of_an_opencv_descriptor():
     assert vectors.shape == (len(keypoints), described.descriptorSize())
     matcher = cv2.BFMatcher(described.defaultNorm(), crossCheck=True)
     matches = matcher.match(vectors, vectors)
-    assert {(m.queryIdx, m.distance) for m in matches} >= {(m.queryIdx, 0.0) for m in matches}
+    assert len(matches) > 100 and all(match.distance == 0 for match in matches)
     assert described.descriptorType() == cv2.CV_8U
     assert harness.OpenCVDescriptor("rootsift").defaultNorm() == cv2.NORM_L2
 
