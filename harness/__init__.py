@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harness.auditing.verdict import Audit
     from harness.errors import HarnessError
     from harness.fitting import fit
+    from harness.images import DescribedKeypoints, OpenCVDescriptor, describe_keypoints
     from harness.loading import load_model, load_protocol, wrap
     from harness.records.comparison import compare
     from harness.records.record import Record
@@ -42,9 +43,11 @@ __all__ = [
     "Audit",
     "Block",
     "Dataset",
+    "DescribedKeypoints",
     "Descriptions",
     "Descriptor",
     "HarnessError",
+    "OpenCVDescriptor",
     "Parts",
     "Protocol",
     "Quantity",
@@ -53,6 +56,7 @@ __all__ = [
     "Wrapper",
     "audit",
     "compare",
+    "describe_keypoints",
     "evaluate",
     "export_onnx",
     "fit",
@@ -65,11 +69,14 @@ __all__ = [
 
 _HOMES = {
     "Audit": "harness.auditing.verdict",
-    "audit": "harness.auditing.running",
+    "DescribedKeypoints": "harness.images",
     "HarnessError": "harness.errors",
+    "OpenCVDescriptor": "harness.images",
     "Record": "harness.records.record",
     "Wrapper": "harness.wrapping",
+    "audit": "harness.auditing.running",
     "compare": "harness.records.comparison",
+    "describe_keypoints": "harness.images",
     "evaluate": "harness.api",
     "export_onnx": "harness.api",
     "fit": "harness.fitting",

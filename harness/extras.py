@@ -8,7 +8,7 @@ from harness.errors import ImportFailedError
 EXTRAS = {  # by the name that Python imports; `pyproject.toml` lists what each extra installs
     "torch": "torch",
     "safetensors": "torch",
-    "h5py": "torch",
+    "h5py": "features",
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "onnxscript": "onnx",

@@ -148,14 +148,30 @@ def _in_folder(folder: Path, device: str) -> Descriptor | VectorFolder:
     return vector_folder.open_folder(folder)
 
 
-def _in_file(file: Path, name: str, device: str) -> Descriptor:
-    """The model in a user's file: a Descriptor, its maker, or a plain function."""
+def in_file(file: Path, name: str, kind: str = "descriptors") -> tuple[Any, bytes]:
+    """A callable or a Descriptor in a user's Python file, and the source of the file.
+
+    Args:
+        file: is executed.
+        name: of the object.
+        kind: for the message if there is no such object.
+
+    Raises:
+        UnknownNameError: if there is no such object; gives the nearest name.
+        ImportFailedError: if the file can't be executed.
+    """
     source = file.read_bytes()
     module = _executed(file, source)
     value = getattr(module, name, None)
     if not (callable(value) or isinstance(value, Descriptor)):
         here = [n for n, v in vars(module).items() if _is_from(v, module) and not n.startswith("_")]
-        raise UnknownNameError(f"{file}: {registry.unknown('descriptors', name, here)}")
+        raise UnknownNameError(f"{file}: {registry.unknown(kind, name, here)}")
+    return value, source
+
+
+def _in_file(file: Path, name: str, device: str) -> Descriptor:
+    """The model in a user's file: a Descriptor, its maker, or a plain function."""
+    value, source = in_file(file, name)
     origin = f"{file}:{name}"
     if isinstance(value, Descriptor):
         made = value

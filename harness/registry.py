@@ -18,6 +18,7 @@ KINDS = (
     "tables",
     "figures",
     "builders",
+    "pipelines",
     "weights",
     "datasets",
     "data_names",

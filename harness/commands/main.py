@@ -18,6 +18,7 @@ from harness.commands import (
     data,
     evaluating,
     fitting,
+    images,
     installed,
     looking,
     onnx_export,
@@ -65,6 +66,9 @@ _add(app, training.train)
 _add(app, training.recipes)
 _add(app, reproducing.reproduce)
 _add(app, fitting.fit)
+_add(app, images.extract)
+_add(app, images.match)
+_add(app, images.colmap)
 _add(app, installed.doctor, "doctor")
 
 data_app = _commands("Make, fetch and check data sets.")

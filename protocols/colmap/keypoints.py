@@ -12,7 +12,12 @@ from jaxtyping import Float32, Float64
 from harness.errors import InputError, one_line
 from harness.files.folders import same_form
 from protocols.colmap.model import camera_models
-from protocols.imaging.affine import AffineFrames, from_similarity
+from protocols.imaging.affine import (
+    AffineFrames,
+    are_circles,
+    from_similarity,
+    scale_and_angle,
+)
 
 HALF_PIXEL = 0.5
 """COLMAP counts from the corner of the first pixel, `protocols.imaging` from its centre.
@@ -172,3 +177,13 @@ def frames_of(table: KeypointTable) -> AffineFrames:
 def places_for_colmap(frames: AffineFrames) -> Float32[np.ndarray, "n 2"]:
     """The centres of regions in COLMAP's coordinates."""
     return (np.stack([frames.x, frames.y], axis=1) + HALF_PIXEL).astype(np.float32)
+
+
+def table_for_colmap(frames: AffineFrames) -> KeypointTable:
+    """Regions as rows of COLMAP's database: 4 columns if all are circles, else 6."""
+    places = places_for_colmap(frames)
+    if are_circles(frames):
+        shape = np.stack(scale_and_angle(frames), axis=1)
+    else:
+        shape = frames.matrix.reshape(-1, 4)
+    return np.concatenate([places, shape.astype(np.float32)], axis=1)

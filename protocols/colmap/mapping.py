@@ -27,7 +27,14 @@ def quiet(*, failures: bool = True) -> Iterator[None]:
 def largest_model(
     database: Path, images: Path, *, seed: int, threads: int
 ) -> pycolmap.Reconstruction | None:
-    """The model with the most images that incremental mapping finds; None if it finds no model.
+    """The model with the most images of `models`; None if there is no model."""
+    return next(iter(models(database, images, seed=seed, threads=threads)), None)
+
+
+def models(
+    database: Path, images: Path, *, seed: int, threads: int, colours: bool = False
+) -> list[pycolmap.Reconstruction]:
+    """The models that incremental mapping finds, those with the most images first.
 
     One thread gives the same bits every time; several threads add numbers in varying order.
 
@@ -36,11 +43,12 @@ def largest_model(
         images: the folder that the names in the database are relative to.
         seed: of random draws.
         threads: most threads at a time.
+        colours: read the images, and give each point its colour.
     """
     options = pycolmap.IncrementalPipelineOptions(
-        num_threads=threads, random_seed=seed, extract_colors=False
+        num_threads=threads, random_seed=seed, extract_colors=colours
     )
     pycolmap.set_random_seed(seed)  # of this thread
     with tempfile.TemporaryDirectory(dir=database.parent) as tried:
-        models = pycolmap.incremental_mapping(database, images, tried, options)
-    return max(models.values(), key=lambda model: model.num_reg_images(), default=None)
+        found = pycolmap.incremental_mapping(database, images, tried, options)
+    return sorted(found.values(), key=lambda model: -model.num_reg_images())

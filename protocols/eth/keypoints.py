@@ -1,26 +1,20 @@
 """Reads keypoints from the official files or a database, or detects them with COLMAP's SIFT."""
 
-import logging
-import tempfile
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-import pycolmap
 from jaxtyping import Float32
 
-from harness import cache as caches
 from harness import parallel
 from harness.files import folders
 from protocols.colmap import keypoints as colmap
+from protocols.colmap import sift
 from protocols.colmap.mapping import quiet
 from protocols.eth.files import read_keypoints
-from protocols.imaging.affine import AffineFrames, from_similarity
+from protocols.imaging.affine import AffineFrames, from_similarity, scale_and_angle
 
 FOLDER = "keypoints"  # of the official files
-
-log = logging.getLogger(__name__)
 
 
 def official(folder: Path, names: Sequence[str]) -> tuple[AffineFrames, ...]:
@@ -36,9 +30,7 @@ def official(folder: Path, names: Sequence[str]) -> tuple[AffineFrames, ...]:
 
 def table_of(frames: AffineFrames) -> Float32[np.ndarray, "n 4"]:
     """Regions as rows of the official files: circles of the same area."""
-    scale = np.sqrt(np.abs(np.linalg.det(frames.matrix)))
-    angle = np.arctan2(frames.matrix[:, 1, 0], frames.matrix[:, 0, 0])
-    return np.stack([frames.x, frames.y, scale, angle], axis=1).astype(np.float32)
+    return np.stack([frames.x, frames.y, *scale_and_angle(frames)], axis=1).astype(np.float32)
 
 
 def in_database(database: Path, names: Sequence[str]) -> tuple[AffineFrames, ...]:
@@ -53,36 +45,10 @@ def in_database(database: Path, names: Sequence[str]) -> tuple[AffineFrames, ...
 
 
 def detected(images: Path, names: Sequence[str], sha256: Sequence[str]) -> tuple[AffineFrames, ...]:
-    """The keypoints of COLMAP's SIFT detector with its defaults, as for the published results.
-
-    The detector keeps whole levels of scale space, the coarsest first, until there are at least
-    8,192 keypoints: up to about 13,000 in images of six megapixels. The keypoints are kept in the
-    cache, by the contents of the image.
-    """
-    options = pycolmap.FeatureExtractionOptions(num_threads=1, use_gpu=False)
-    settings = {"options": str(options.todict()), "pycolmap": version("pycolmap")}
+    """The keypoints of COLMAP's SIFT detector with its defaults, as for the published results."""
 
     def of_image(row: int) -> AffineFrames:
-        origin = settings | {"image": sha256[row]}
-        table = cache.read_array(origin)
-        if table is None:
-            table = _detect(images, names[row], options)
-            cache.write_array(origin, table)
-        return colmap.frames_of(table)
+        return colmap.frames_of(sift.detected(images, names[row], sha256[row]))
 
-    cache = caches.kept("keypoints")
     with quiet():
         return tuple(parallel.each(of_image, range(len(names))))
-
-
-def _detect(
-    images: Path, name: str, options: pycolmap.FeatureExtractionOptions
-) -> colmap.KeypointTable:
-    log.info("SIFT keypoints of %s", images / name)
-    with tempfile.TemporaryDirectory(prefix="eth-") as folder:
-        database = Path(folder) / "database.db"
-        pycolmap.Database.open(database).close()
-        pycolmap.extract_features(
-            database, images, [name], extraction_options=options, device=pycolmap.Device.cpu
-        )
-        return colmap.read(database, [name], f"{images / name} may be no image: replace it")[name]

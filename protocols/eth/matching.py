@@ -83,9 +83,12 @@ def axes(vectors: Sequence[Vectors], distance: Distance) -> Axes:
     return Axes(distance, mean, np.ascontiguousarray(directions[:, ::-1][:, :few]))
 
 
-def match(a: Vectors, b: Vectors, by: Axes, ratio: float = RATIO) -> Matches:
-    """Matches of the rows of two images, ascending; at least 15, or none. 0 < ratio <= 1.
+def match(
+    a: Vectors, b: Vectors, by: Axes, ratio: float = RATIO, *, least: int | None = None
+) -> Matches:
+    """Matches of the rows of two images, ascending. 0 < ratio <= 1.
 
+    There are at least `least` matches (None: LEAST), or none.
     Memory: copies of both images' vectors, and some MiB of distances at a time.
     """
     if not len(a) or not len(b):
@@ -95,7 +98,7 @@ def match(a: Vectors, b: Vectors, by: Axes, ratio: float = RATIO) -> Matches:
     pair = _TwoImages(len(a), numbers, first, whole, L2.rounding(whole))
     row, column = _mutual(pair, *_near(pair, ratio))
     matches = np.stack([row, column], axis=1).astype(np.uint32)
-    return matches if len(matches) >= LEAST else matches[:0]
+    return matches if len(matches) >= (LEAST if least is None else least) else matches[:0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,17 +30,13 @@ from protocols.eth.sample import sample
 from protocols.eth.scenes import TOTAL, ImageScene, ImageScenes, open_scenes
 from protocols.eth.structure import Matched, reconstruct
 from protocols.headlines import HEADLINES
-from protocols.imaging.affine import AffineFrames, affine_patches
+from protocols.imaging.affine import AffineFrames
 from protocols.imaging.grey import read_grey
+from protocols.imaging.keypoint_patches import EXTENT, SIDE, SMOOTHING, KeypointCut
 from protocols.naming import unusual
 
 VERSION = 2  # raised whenever a number could change
 PATCHES = 1  # raised whenever a patch could change: part of the hash of its block
-
-# These values give the patches that VLFeat cuts in the official scripts. The scripts ask VLFeat for
-# a smoothing of 1. VLFeat reads the coarsest level of its scale space that is not coarser than
-# that, so the real smoothing is 0.63 to 1; the constant 0.8 is closest to it.
-EXTENT, SIDE, SMOOTHING = 7.5, 65, 0.8
 
 QUANTITIES = {
     "registered": Quantity(decimals=0),
@@ -121,16 +117,13 @@ def eth(
         files: a new folder for keypoints, descriptors and matches in the official formats, which
             the original pipeline can read; only with one model.
     """
-    if side < 1 or not 0 < extent < np.inf or not 0 <= smoothing < np.inf or repeats < 1:
-        raise InputError(
-            f"side {side}, extent {extent}, smoothing {smoothing}, repeats {repeats}: side and"
-            " repeats must be at least 1, extent above 0, and smoothing at least 0"
-        )
+    if repeats < 1:
+        raise InputError(f"repeats {repeats}: it must be at least 1")
     if not 0 < ratio <= 1:
         raise InputError(f"ratio {ratio}: it must be above 0 and at most 1 (1 accepts all)")
     if files is not None:
         _must_be_free(files)
-    cut = _Cut(side, extent, smoothing)
+    cut = _Cut(side=side, extent=extent, smoothing=smoothing)
     opened = open_scenes(sample() if data is None else data, split, keypoints)
     listed = [pairs(scene.images, scene.names, scene.sha256) for scene in opened.scenes]
 
@@ -164,21 +157,12 @@ def _must_be_free(files: Path) -> None:
         raise FileInTheWayError(f"{error}, by --set files=DIR; only with one model") from error
 
 
-@dataclass(frozen=True)
-class _Cut:
-    """How patches are cut."""
+class _Cut(KeypointCut):
+    """How patches are cut; the name is part of the hash of a block."""
 
-    side: int
-    extent: float
-    smoothing: float
-
-    def patches(self, image: Path, frames: AffineFrames) -> Patches:
-        """One patch for each keypoint, in order."""
-        edge = self.side / max(self.side - 1, 1)  # VLFeat's extent ends at the centres of pixels
-        grey = read_grey(image).astype(np.float32)
-        return affine_patches(
-            grey, frames, extent=self.extent * edge, side=self.side, smoothing=self.smoothing
-        )
+    def of_file(self, image: Path, frames: AffineFrames) -> Patches:
+        """One patch for each keypoint of an image, in order."""
+        return self.patches(read_grey(image).astype(np.float32), frames)
 
 
 def _dataset(opened: ImageScenes, listed: Sequence[ImagePairs], cut: _Cut) -> Dataset:
@@ -209,7 +193,7 @@ def _block(name: str, image: Path, sha256: str, frames: AffineFrames, cut: _Cut)
     digest = hashlib.sha256(f"{PATCHES} {sha256} {cut}".encode())
     for numbers in (frames.x, frames.y, frames.matrix):
         digest.update(np.ascontiguousarray(numbers, "<f8").tobytes())
-    return Block(name, len(frames), digest.hexdigest(), lambda: cut.patches(image, frames))
+    return Block(name, len(frames), digest.hexdigest(), lambda: cut.of_file(image, frames))
 
 
 def _rows(scenes: Sequence[ImageScene], name: str) -> Rows:

@@ -20,6 +20,7 @@ from protocols.imaging.frames import Maps
 from protocols.imaging.sampling import READ, Image, levels, middles, read, rounded
 
 FLATTEST = 100.0  # largest ratio of a region's radii; detectors stop at 5 to 20
+ROUND = 1e-6  # largest relative deviation of a circle's matrix from that of a similarity
 NEXT = 2**0.25  # a level's step differs from the wanted step by up to this factor
 
 
@@ -60,6 +61,21 @@ def from_similarity(
     right, down = scale * np.cos(angle), scale * np.sin(angle)
     matrix = np.stack([np.stack([right, -down], axis=1), np.stack([down, right], axis=1)], axis=1)
     return AffineFrames(x, y, matrix, np.zeros_like(x) if score is None else score)
+
+
+def are_circles(frames: AffineFrames) -> bool:
+    """Whether every region is a circle that is not mirrored, up to rounding."""
+    (a, b), (c, d) = np.moveaxis(frames.matrix, 0, 2)
+    off = np.maximum(np.abs(a - d), np.abs(b + c))
+    return bool((off <= ROUND * np.maximum(np.abs(a), np.abs(c))).all())
+
+
+def scale_and_angle(
+    frames: AffineFrames,
+) -> tuple[Float64[np.ndarray, " n"], Float64[np.ndarray, " n"]]:
+    """Radius of the circle of equal area, pixels, and the angle of the region's x axis, radians."""
+    scale = np.sqrt(np.abs(np.linalg.det(frames.matrix)))
+    return scale, np.arctan2(frames.matrix[:, 1, 0], frames.matrix[:, 0, 0])
 
 
 def image_from_patch(frames: AffineFrames, extent: float) -> Maps:

@@ -60,7 +60,11 @@ def decode(data: bytes, file: Path) -> Grey:
     known = _readable(data, file)
     if known.bits > 8:
         _must_use_range(_pixels(data, file, cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH), file)
-    colours = _pixels(data, file, cv2.IMREAD_COLOR)
+    return of_colours(_pixels(data, file, cv2.IMREAD_COLOR))
+
+
+def of_colours(colours: UInt8[np.ndarray, "height width 3"]) -> Grey:
+    """Pixels in OpenCV's order, blue, green, red, in 8-bit grey, as `read_grey` does."""
     grey = np.empty(colours.shape[:2], np.uint8)
     rows = max(1, STRIPE // colours.shape[1])
     for top in range(0, len(colours), rows):  # 32-bit numbers for one stripe at a time

@@ -12,9 +12,10 @@ from toy import toy_dataset, toy_descriptor, toy_protocol
 import harness
 
 PUBLIC = [
-    "Audit", "Block", "Dataset", "Descriptions", "Descriptor", "HarnessError", "Parts", "Protocol",
-    "Quantity", "Record", "Scores", "Wrapper", "audit", "compare", "evaluate", "export_onnx",
-    "fit", "leaderboard", "load_model", "load_protocol", "read_records", "wrap",
+    "Audit", "Block", "Dataset", "DescribedKeypoints", "Descriptions", "Descriptor", "HarnessError",
+    "OpenCVDescriptor", "Parts", "Protocol", "Quantity", "Record", "Scores", "Wrapper", "audit",
+    "compare", "describe_keypoints", "evaluate", "export_onnx", "fit", "leaderboard", "load_model",
+    "load_protocol", "read_records", "wrap",
 ]  # fmt: skip
 MATCHING = "hpatches/matching"
 

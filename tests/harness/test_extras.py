@@ -86,6 +86,9 @@ def test_models_are_listed_with_their_facts_without_any_extra():
         (["train", "--recipe", "hardnet", "--data", "x"], "trainer 'recipes' needs torch: pip"),
         (["data", "build", "phototour", "--images", "{}", "--out", "{}/o"], "builder 'phototour' "),
         (["recipes"], "[method] "),
+        (["extract", "{}", "--model", "sift", "--out", "{}/f.h5"], "pipeline 'extract' needs h5py"),
+        (["colmap", "{}", "--model", "sift", "--database", "{}/d.db"], "needs pycolmap: pip"),
+        (["match", "{}/a.png", "{}/b.png", "--model", "sift"], "detector sift needs pycolmap: pip"),
     ],
 )
 def test_the_first_need_of_an_extra_is_told_on_one_line(tmp_path, command, told):

@@ -300,7 +300,7 @@ def test_only_whole_scenes_with_official_files_are_called_eth(folder, monkeypatc
         ({"side": 0}, ValueError, "side 0.*must be at least 1"),
         ({"extent": 0.0}, ValueError, "extent above 0"),
         ({"smoothing": -1.0}, ValueError, "smoothing at least 0"),
-        ({"repeats": 0}, ValueError, "side and repeats must be at least 1"),
+        ({"repeats": 0}, ValueError, "repeats 0: it must be at least 1"),
         ({"ratio": 0.0}, ValueError, "ratio 0.0: it must be above 0"),
         ({"ratio": 1.1}, ValueError, "ratio 1.1: .*at most 1"),
         ({"keypoints": "database"}, ValueError, "database.db is not there.*--set keypoints=sift"),
