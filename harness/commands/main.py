@@ -23,8 +23,8 @@ from harness.commands import (
     looking,
     onnx_export,
     options,
-    reproducing,
     reporting,
+    reproducing,
     training,
     weights,
 )
