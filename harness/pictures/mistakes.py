@@ -31,8 +31,8 @@ class Mistakes:
 
     @property
     def is_false(self) -> Bool[np.ndarray, " n"]:
-        """Whether the wrong patch is nearer than every match."""
-        return self.to_wrong < self.to_nearest
+        """Whether the wrong patch is at least as near as every match; so a tie is a mistake."""
+        return self.to_wrong <= self.to_nearest
 
 
 def mistakes(
@@ -146,7 +146,10 @@ def find(described: Descriptions, seed: int = 0) -> Mistakes:
         wrong[same | ((image[own, None] == image) & (not is_of_one_image))] = np.inf
         found.append(np.stack([own, near, far, wrong.argmin(axis=1)]))
     query, near, far, nearest_wrong = np.concatenate(found, axis=1)
-    to = [distance.paired(vectors, query, each) for each in (near, far, nearest_wrong)]
+    to = [
+        distance.unsquared(distance.paired(vectors, query, each))
+        for each in (near, far, nearest_wrong)
+    ]
     return Mistakes(rows[query], rows[near], rows[far], rows[nearest_wrong], *to)
 
 

@@ -54,7 +54,7 @@ def test_mistakes_are_those_of_a_slow_search():
     rows = zip(found.query, found.nearest, found.farthest, found.wrong, strict=True)
     assert [tuple(map(int, row)) for row in rows] == slow_mistakes(one)
     nearest = np.linalg.norm(vectors[found.query] - vectors[found.wrong], axis=1)
-    np.testing.assert_allclose(L2.unsquared(found.to_wrong), nearest, rtol=1e-5)
+    np.testing.assert_allclose(found.to_wrong, nearest, rtol=1e-5)
 
 
 def test_a_perfect_model_makes_no_mistake_and_a_faulty_one_is_shown():
@@ -64,6 +64,11 @@ def test_a_perfect_model_makes_no_mistake_and_a_faulty_one_is_shown():
     assert missed.told == "Missed matches: none"
     title, (false, _) = mistakes.strips("m", described(points(wrong=3)))
     assert "wrong for 0.0 %" not in title and len(false.drawn) == 3 * (canvas.SIDE + 8) + 8
+
+
+def test_a_constant_model_is_always_wrong():
+    title, _ = mistakes.strips("constant", described(np.zeros((N, 1), np.float32)))
+    assert "wrong for 100.0 %" in title
 
 
 def test_a_pair_of_points_is_shown_once():
