@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from harness import progress
 from harness.cache import Cache
 from harness.cluster import fan_out
+from harness.cluster.units import Work
 from harness.errors import SystemRefusedError
 from harness.evaluation import evaluate
 from harness.records import record as results
@@ -151,7 +152,7 @@ def here(
 
 def on_cluster(
     client: "Client",
-    work: fan_out.Work,
+    work: Work,
     models: Sequence[str],
     protocols: Sequence[Protocol],
     keeper: Keeper,

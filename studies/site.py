@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -40,7 +41,7 @@ def stage(folder: Path) -> None:
     pages = {page: page.read_text("utf-8") for form in BY_HAND for page in ROOT.glob(form)}
     linked = {target for page, text in pages.items() for target in _targets(page, text)}
     for page, text in pages.items():
-        _write(folder, page, LINK.sub(lambda link, page=page: _to_page(link, page), text))
+        _write(folder, page, LINK.sub(partial(_to_page, page), text))
     for target in linked - set(pages):
         if target.suffix in AS_THEY_ARE:
             copy = folder / target.relative_to(ROOT)
@@ -131,7 +132,7 @@ def _targets(page: Path, text: str) -> Iterator[Path]:
         yield Path(os.path.normpath(page.parent / link[2]))
 
 
-def _to_page(link: re.Match[str], page: Path) -> str:
+def _to_page(page: Path, link: re.Match[str]) -> str:
     """The link, leading to a page where its target is shown as a page."""
     target = Path(os.path.normpath(page.parent / link[2]))
     if target.suffix in AS_THEY_ARE:

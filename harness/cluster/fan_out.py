@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 AT_ONCE = 4  # models whose units are with the scheduler
+PATIENCE = 10  # seconds that a scheduler has to answer
 ON_GPU = {"GPU": 1}  # what a worker declares: dask worker ADDRESS --resources GPU=1
 
 Done = Callable[[int], None]  # called with the number of patches described since the last call
@@ -56,16 +57,27 @@ def connected(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
         InputError: if both or none are given, or if nothing answers at the address.
         ImportFailedError: if Dask is not installed; says how to install it.
     """
-    if (workers is None) == (scheduler is None):
-        raise InputError("give a number of workers, or the address of a scheduler, not both")
     with extras.needed("a cluster"):
         from distributed import Client, LocalCluster
 
         from harness.cluster.cores import OwnCores
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # lost workers are replaced
-    if scheduler is not None:
+    if workers is not None and scheduler is None:
+        with (
+            LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                memory_limit=0,  # a worker is never killed for its memory
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            client.register_plugin(OwnCores(workers))
+            yield client
+    elif scheduler is not None and workers is None:
         try:
-            client = Client(scheduler, timeout=10)
+            client = Client(scheduler, timeout=PATIENCE)
         except (OSError, ValueError) as error:
             raise InputError(
                 f"no Dask scheduler answers at {scheduler}: start one with `dask scheduler`, and"
@@ -73,19 +85,8 @@ def connected(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
             ) from error
         with client:
             yield client
-        return
-    with (
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            memory_limit=0,  # a worker is never killed for its memory
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        client.register_plugin(OwnCores(workers))
-        yield client
+    else:
+        raise InputError("give a number of workers, or the address of a scheduler, not both")
 
 
 @contextmanager
@@ -139,7 +140,7 @@ def outcomes(
         HarnessError: as the units raise it.
     """
     waiting = deque(models)
-    asked: deque[tuple[str, list[Future], list[Future]]] = deque()
+    asked: deque[tuple[str, list["Future[Any]"], list["Future[Any]"]]] = deque()
     try:
         while waiting or asked:
             while waiting and len(asked) < AT_ONCE:
@@ -157,10 +158,10 @@ def outcomes(
 
 def _submit(
     client: "Client", work: Work, model: str, protocols: Sequence[Protocol]
-) -> tuple[list["Future"], list["Future"]]:
+) -> tuple[list["Future[Any]"], list["Future[Any]"]]:
     """The units of one model: of its blocks, each once, and of its scores."""
     resources = ON_GPU if work.device == "cuda" else {}
-    described: dict[int, list[Future]] = {}  # by the identity of the blocks that tasks share
+    described: dict[int, list["Future[Any]"]] = {}  # by the identity of the blocks that tasks share
     scores = []
     for number, protocol in enumerate(protocols):
         blocks = protocol.dataset.blocks
@@ -177,7 +178,7 @@ def _submit(
     return [one for blocks in described.values() for one in blocks], scores
 
 
-def _outcome(model: str, protocol: Protocol, score: "Future") -> Outcome:
+def _outcome(model: str, protocol: Protocol, score: "Future[Any]") -> Outcome:
     try:
         text, host = _result(score, model)
     except TrainedOnAll as error:
@@ -194,7 +195,7 @@ def _outcome(model: str, protocol: Protocol, score: "Future") -> Outcome:
     return Outcome(model, (record, host))
 
 
-def _result(future: "Future", model: str) -> Any:
+def _result(future: "Future[Any]", model: str) -> Any:
     """The result of a unit; its error is raised as on this machine."""
     from distributed import KilledWorker
 
