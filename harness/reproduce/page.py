@@ -21,8 +21,8 @@ HERE = "here"
 HEAD = ("row", "column", "source", "value", "deviation", "low", "high", "seeds", "why missing")
 LEGEND = (
     "Rows “here” are measured by this project, with the budget and the data above, in percent where"
-    " they are fractions. Other rows are printed in the source that they name, on the official data;"
-    " they are quoted, not measured."
+    " they are fractions. Other rows are printed in the source that they name, on the official"
+    " data; they are quoted, not measured."
 )
 
 
