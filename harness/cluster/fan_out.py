@@ -140,7 +140,7 @@ def outcomes(
         HarnessError: as the units raise it.
     """
     waiting = deque(models)
-    asked: deque[tuple[str, list["Future[Any]"], list["Future[Any]"]]] = deque()
+    asked: deque[tuple[str, list[Future[Any]], list[Future[Any]]]] = deque()
     try:
         while waiting or asked:
             while waiting and len(asked) < AT_ONCE:
@@ -161,7 +161,7 @@ def _submit(
 ) -> tuple[list["Future[Any]"], list["Future[Any]"]]:
     """The units of one model: of its blocks, each once, and of its scores."""
     resources = ON_GPU if work.device == "cuda" else {}
-    described: dict[int, list["Future[Any]"]] = {}  # by the identity of the blocks that tasks share
+    described: dict[int, list[Future[Any]]] = {}  # by the identity of the blocks that tasks share
     scores = []
     for number, protocol in enumerate(protocols):
         blocks = protocol.dataset.blocks
