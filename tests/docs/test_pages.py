@@ -27,9 +27,10 @@ def test_code_is_in_fences_of_a_known_language(name):
 def test_commands_of_the_harness_exist_with_their_options(name):
     for block in blocks(PAGES[name]):
         if block.language == "console":
-            for command, _ in block.commands():
-                if command.startswith("harness "):
-                    must_be_command(command)
+            parts = [part.strip() for line, _ in block.commands() for part in line.split("&&")]
+            for part in parts:
+                if part.startswith("harness "):
+                    must_be_command(part)
 
 
 def test_a_command_or_an_option_that_does_not_exist_is_found():
