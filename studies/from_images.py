@@ -85,7 +85,7 @@ def mapped(database: Path, images: Path) -> Row:
     return row
 
 
-def colmaps_own(images: Path, folder: Path, keypoints: int) -> Row:
+def colmaps_own(images: Path, folder: Path, keypoints: int, camera_mode: str) -> Row:
     """One row: COLMAP extracts, matches exhaustively, verifies and maps."""
     database = folder / "own.db"
     database.unlink(missing_ok=True)
@@ -99,7 +99,12 @@ def colmaps_own(images: Path, folder: Path, keypoints: int) -> Row:
     begun = time.process_time()
     with quiet():
         pycolmap.extract_features(
-            database, images, names, extraction_options=extraction, device=pycolmap.Device.cpu
+            database,
+            images,
+            names,
+            camera_mode=pycolmap.CameraMode.__members__[camera_mode.upper().replace("-", "_")],
+            extraction_options=extraction,
+            device=pycolmap.Device.cpu,
         )
         extracted = time.process_time()
         pycolmap.match_exhaustive(
@@ -112,11 +117,15 @@ def colmaps_own(images: Path, folder: Path, keypoints: int) -> Row:
     return times | mapped(database, images)
 
 
-def ours(images: Path, folder: Path, keypoints: int, model: Descriptor) -> Row:
+def ours(
+    images: Path, folder: Path, keypoints: int, camera_mode: colmap.CameraMode, model: Descriptor
+) -> Row:
     """One row: `harness colmap` describes, matches and verifies; COLMAP maps."""
     database = folder / "ours.db"
     begun = time.process_time()
-    colmap.colmap(images, database, model=model, keypoints=keypoints, seed=SEED)
+    colmap.colmap(
+        images, database, model=model, keypoints=keypoints, camera_mode=camera_mode, seed=SEED
+    )
     return {"all but mapping s": time.process_time() - begun} | mapped(database, images)
 
 
@@ -212,7 +221,10 @@ def speeds(rows: Mapping[tuple[str, str], Row]) -> Iterator[str]:
 
 
 def page(
-    rows: Mapping[tuple[str, str], Row], times: Mapping[tuple[str, str], Row], keypoints: int
+    rows: Mapping[tuple[str, str], Row],
+    times: Mapping[tuple[str, str], Row],
+    keypoints: int,
+    mode: str,
 ) -> str:
     """The page of both tables."""
     parts = [
@@ -223,7 +235,7 @@ def page(
         " least so many). COLMAP verifies and maps with its default options, on one thread, with\n"
         f"seed {SEED}. Ours match mutual nearest neighbours with a ratio of 0.8. `error px` is the"
         " mean reprojection error. Position\nand rotation errors are means over registered images,"
-        " where cameras are known.\n",
+        f" where cameras are known. Cameras are shared as in `--camera-mode {mode}`.\n",
         "With one seed and few images, differences of some percent mean nothing: another seed moves"
         " them as much.\n",
         *table(rows),
@@ -232,13 +244,15 @@ def page(
         " of images (`match`, `verify`),\nfrom the first two images of each scene.\n",
         *speeds(times),
         f"\npycolmap {pycolmap.__version__}. The command:\n",
-        f"    python -m studies.from_images --data DIR --work FOLDER --keypoints {keypoints} --out"
-        " results/studies/from-images.md",
+        f"    python -m studies.from_images --data DIR --work FOLDER --keypoints {keypoints}"
+        f" --camera-mode {mode} --out results/studies/from-images.md",
     ]
     return "\n".join(parts) + "\n"
 
 
-def measure(data: Path, work: Path, keypoints: int, names: Sequence[str]) -> Iterator[str]:
+def measure(
+    data: Path, work: Path, keypoints: int, mode: colmap.CameraMode, names: Sequence[str]
+) -> Iterator[str]:
     """Measure all rows that the work folder lacks; yields the page after each row."""
     rows: dict[tuple[str, str], Row] = {}
     times: dict[tuple[str, str], Row] = {}
@@ -247,18 +261,20 @@ def measure(data: Path, work: Path, keypoints: int, names: Sequence[str]) -> Ite
     for scene, below in SCENES.items():
         images = data / below
         makers: dict[str, Callable[[Path], Row]] = {
-            OWN: partial(colmaps_own, images, keypoints=keypoints)
+            OWN: partial(colmaps_own, images, keypoints=keypoints, camera_mode=mode)
         }
         for model in described:
-            makers[model.name] = partial(ours, images, keypoints=keypoints, model=model)
+            makers[model.name] = partial(
+                ours, images, keypoints=keypoints, camera_mode=mode, model=model
+            )
         for who, make in makers.items():
-            name = f"{scene} {who} {keypoints}"
+            name = f"{scene} {who} {keypoints}" + (f" {mode}" if mode != "auto" else "")
             rows[scene, who] = kept(work / f"{name}.json", partial(in_folder, work / name, make))
-            yield page(rows, times, keypoints)
+            yield page(rows, times, keypoints, mode)
         file = work / f"{scene} steps {keypoints}.json"
         of_models = kept(file, partial(steps, images, keypoints, described))
         times |= {(scene, who): row for who, row in of_models.items()}
-        yield page(rows, times, keypoints)
+        yield page(rows, times, keypoints, mode)
 
 
 def main() -> None:
@@ -268,12 +284,15 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--keypoints", type=int, default=KEYPOINTS)
+    parser.add_argument(
+        "--camera-mode", default="auto", choices=["auto", "single", "per-folder", "per-image"]
+    )
     parser.add_argument("--models", default=",".join(MODELS))
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     options.work.mkdir(parents=True, exist_ok=True)
     names = options.models.split(",")
-    for text in measure(options.data, options.work, options.keypoints, names):
+    for text in measure(options.data, options.work, options.keypoints, options.camera_mode, names):
         atomic.write_text(options.out, text)
 
 
