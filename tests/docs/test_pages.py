@@ -8,7 +8,10 @@ from checkout import ROOT
 from pages import LANGUAGES, as_shown, blocks, must_be_command, pages, run_page
 
 PAGES = {page.relative_to(ROOT).as_posix(): page for page in pages()}
-TESTED_ELSEWHERE = {"CONTRIBUTING.md", "docs/onnx.md"}  # by test_contributing and test_onnx_programs
+TESTED_ELSEWHERE = {
+    "CONTRIBUTING.md",
+    "docs/onnx.md",
+}  # by test_contributing and test_onnx_programs
 RUN = [
     name
     for name, page in PAGES.items()
