@@ -4,12 +4,17 @@ import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness import extras
 from harness.errors import FAILURES, ImportFailedError, UnknownNameError, text_of
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+else:  # Dask imports `importlib_metadata` on Python 3.11: its entries have a class of their own
+    EntryPoint = object
 
 KINDS = (
     "descriptors",

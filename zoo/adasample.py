@@ -30,9 +30,9 @@ from zoo.sosnet import Neighbourhood, second_order
 from zoo.training import classes
 from zoo.training.distances import angle, angle_paired, euclidean, euclidean_paired, hardest
 from zoo.training.groups import Groups
+from zoo.training.later import Later
 from zoo.training.method import Batch, Method, Sampler, Selection
 from zoo.training.pairs import random_points
-from zoo.training.recipe import Later
 
 Vectors = Float[torch.Tensor, "n dim"]
 Distance = Literal["angle", "euclidean"]

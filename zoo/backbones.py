@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn import functional
 
 from harness.distances import HAMMING, L2, Distance
-from zoo.training.recipe import Later
+from zoo.training.later import Later
 from zoo.training.together import summed, together
 
 FLAT = 0.1  # grey values: less is rounding, not content, and is not stretched to deviation 1

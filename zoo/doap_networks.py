@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from harness.distances import HAMMING
 from zoo.backbones import BatchNorm, L2Net, Network, Whole, standardise, unit
-from zoo.training.recipe import Later
+from zoo.training.later import Later
 
 
 class DOAPL2Net(L2Net):

@@ -18,9 +18,9 @@ from jaxtyping import Float, Int
 from zoo.training import classes
 from zoo.training.distances import SAME, euclidean, hardest, wide
 from zoo.training.groups import Groups
+from zoo.training.later import Later
 from zoo.training.method import Batch, Method, Sampler
 from zoo.training.pairs import random_pairs, strangers
-from zoo.training.recipe import Later
 
 Vectors = Float[torch.Tensor, "n dim"]
 

@@ -20,9 +20,9 @@ from torch import nn
 from zoo.backbones import BatchNorm, Network, Whole, unit
 from zoo.training.distances import SAME, euclidean, hardest, root, wide
 from zoo.training.groups import Groups
+from zoo.training.later import Later
 from zoo.training.method import Batch, Method, Sampler
 from zoo.training.pairs import pass_of_patches, random_pairs
-from zoo.training.recipe import Later
 
 Vectors = Float[torch.Tensor, "n dim"]
 

@@ -23,9 +23,9 @@ from zoo import trained
 from zoo.backbones import L2Net, Network, resize, unit
 from zoo.training.distances import euclidean, inner
 from zoo.training.groups import Groups
+from zoo.training.later import Later
 from zoo.training.method import Batch, Method, Sampler, Selection
 from zoo.training.pairs import EPOCH, must_have_pairs, other_points, pairs_of, random_points
-from zoo.training.recipe import Later
 
 Vectors = Float[torch.Tensor, "p dim"]
 Scalar = Float[torch.Tensor, ""]

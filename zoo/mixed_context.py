@@ -19,9 +19,9 @@ from harness.errors import InputError
 from zoo.backbones import BatchNorm, L2Net, Network
 from zoo.training.distances import euclidean, euclidean_paired, hardest, wide
 from zoo.training.groups import Groups
+from zoo.training.later import Later
 from zoo.training.method import Batch, Method, Sampler
 from zoo.training.pairs import every_point, random_pairs, strangers
-from zoo.training.recipe import Later
 
 Distances = Float[torch.Tensor, " n"]
 

@@ -14,9 +14,9 @@ from jaxtyping import Bool, Float, Int
 
 from zoo.training.distances import SAME, alike, euclidean, hardest, root
 from zoo.training.groups import Groups
+from zoo.training.later import Later
 from zoo.training.method import Batch, Method, Sampler
 from zoo.training.pairs import pass_of_patches, random_pairs
-from zoo.training.recipe import Later
 
 Vectors = Float[torch.Tensor, "n dim"]
 Crossed = Float[torch.Tensor, "n n"]

@@ -68,7 +68,7 @@ def connected(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
                 n_workers=workers,
                 threads_per_worker=1,
                 memory_limit=0,  # a worker is never killed for its memory
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",  # a free port
                 silence_logs=logging.CRITICAL,
             ) as cluster,
             Client(cluster) as client,

@@ -4,7 +4,6 @@ import inspect
 import math
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -23,6 +22,7 @@ from pydantic_core import PydanticCustomError
 from harness import registry, settings
 from harness.errors import FileMissingError, InputError, UnknownNameError, one_line
 from harness.files import folders, texts
+from zoo.training.later import Later
 
 UNFIT = (ValueError, TypeError, LookupError, ImportError, RuntimeError)
 """Errors of a method or network that is unknown, cannot be imported, or refuses its options."""
@@ -36,17 +36,6 @@ RECIPES = Path(__file__).parents[1] / "recipes"
 
 Share = Annotated[float, Ge(0), Lt(1)]
 Dihedral = bool | Literal["hardnet", "tfeat"]
-
-
-@dataclass(frozen=True)
-class Later:
-    """Marks an option that was added to a method or network later.
-
-    Recipes of older trainings lack it. `before` is the value that describes those trainings. The
-    default is for new trainings, and may differ.
-    """
-
-    before: Any
 
 
 class RecipeTable(BaseModel):

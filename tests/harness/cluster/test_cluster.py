@@ -61,7 +61,8 @@ def scheduler(tmp_path, workers, **environment):
     started = [
         subprocess.Popen(
             [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1",
-             "--port", "0", "--no-dashboard", "--scheduler-file", str(at)],
+             "--port", "0", "--no-dashboard", "--dashboard-address", "127.0.0.1:0",
+             "--scheduler-file", str(at)],
             stderr=subprocess.DEVNULL,
         )
     ]  # fmt: skip

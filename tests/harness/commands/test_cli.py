@@ -353,7 +353,7 @@ def test_a_record_in_the_way_is_told_of_before_any_work(run, small, tmp_path, mo
     other = record.data.model_copy(update={"sha256": "1" * 64})
     file = results.place(tmp_path / "results", record)
     file.write_text(results.to_json(record.model_copy(update={"data": other})))
-    monkeypatch.setattr("harness.api.evaluated", pytest.fail)
+    monkeypatch.setattr("harness.running.evaluate", pytest.fail)
     status, _, err = evaluate(run, small, tmp_path, **given)
     assert status == 2
     assert "is a record of other data" in err
@@ -429,7 +429,7 @@ def test_a_list_that_lacks_a_name_or_may_be_none_is_refused(run, arguments, mess
 
 @pytest.mark.parametrize(
     ("command", "several"),
-    [("eval", True), ("describe", False), ("show", False), ("export", False), ("train", True)],
+    [("eval", True), ("describe", False), ("show", True), ("export", False), ("train", True)],
 )
 def test_help_says_several_only_where_several_are_taken(run, command, several):
     _, out, _ = run(command, "--help")
