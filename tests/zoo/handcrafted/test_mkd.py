@@ -60,7 +60,8 @@ def test_whitened_mkd_is_that_of_kornia(
         expected = whitening(kornias(noise(20)))
     made = plugins.model(f"mkd-{kind}.{scene}")
     assert made.trained_on == {f"phototour/{scene}"}
-    assert np.allclose(made.describe(noise(20)), expected, atol=1e-4)
+    # "lw" divides weak directions by small numbers, and both sides compute in float32.
+    assert np.allclose(made.describe(noise(20)), expected, atol=3e-4 if kind == "lw" else 1e-4)
 
 
 @pytest.mark.data
