@@ -29,11 +29,16 @@ def test_code_is_in_fences_of_a_known_language(name):
 @pytest.mark.parametrize("name", PAGES)
 def test_commands_of_the_harness_exist_with_their_options(name):
     for block in blocks(PAGES[name]):
-        if block.language == "console":
+        if block.language in ("console", "sh"):
             parts = [part.strip() for line, _ in block.commands() for part in line.split("&&")]
             for part in parts:
                 if part.startswith("harness "):
                     must_be_command(part)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_commands_to_copy_say_what_they_need(name):
+    assert all(block.needs for block in blocks(PAGES[name]) if block.language == "sh")
 
 
 def test_a_command_or_an_option_that_does_not_exist_is_found():

@@ -29,7 +29,7 @@ from markdown_it import MarkdownIt
 
 from harness.commands.main import app
 
-LANGUAGES = {"console", "python", "toml", "diff", "text", "cpp", "javascript", "json"}
+LANGUAGES = {"console", "sh", "python", "toml", "diff", "text", "cpp", "javascript", "json"}
 PRINTS = "Prints"
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.M)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -52,7 +52,12 @@ class Code:
         return self.title if self.title.startswith("Needs") else ""
 
     def commands(self) -> list[tuple[str, str]]:
-        """The commands of a `console` block, each with the output that the page shows."""
+        """The commands of a block in `console`, each with the output that the page shows.
+
+        A block in `sh` has a command on each line, to copy, and no output.
+        """
+        if self.language == "sh":
+            return [(line, "") for line in self.text.splitlines()]
         return [(found[1], found[2]) for found in COMMAND.finditer(self.text)]
 
 
