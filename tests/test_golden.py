@@ -10,7 +10,7 @@ from harness.distances import HAMMING
 
 RUN = "run python tests/support/golden_values.py"
 TOLERANCE = 1e-4  # of the largest number of a vector; processors round differently far below it
-# This whitening divides the weakest directions by small numbers, which makes rounding larger: between
+# This whitening divides weak directions by small numbers, which makes rounding larger: between
 # processors with and without AVX-512, numbers move by up to 1.6e-4 of the largest.
 OF_WHITENING = {"mkd-lw.liberty": 5e-4, "mkd-lw.notredame": 5e-4, "mkd-lw.yosemite": 5e-4}
 FLIPPED = 0.002  # share of bits: a number near 0 may have another sign on another processor

@@ -12,7 +12,7 @@ from harness.report import document
 from harness.report.contents import contents, read
 from studies import picture
 
-PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
 
 
