@@ -116,7 +116,7 @@ def _must_fit(work: Work) -> None:
 @lru_cache(maxsize=OPEN)
 def _protocols(work: Work) -> list[Protocol]:
     options: Options = dict(work.options)
-    return loading.load_protocols(work.protocol, options)
+    return [loading.open_protocol(one, options) for one in loading.protocol_names(work.protocol)]
 
 
 @lru_cache(maxsize=OPEN)
