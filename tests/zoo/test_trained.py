@@ -217,7 +217,6 @@ def test_a_shipped_card_says_what_records_say_and_no_more(file, records):
 # near ties decide, their intervals are those of the version before.
 WAITING = {
     ("eth", "eth-sfm"),
-    ("hpatches", "hpatches-built-oxford"),
 }
 
 
