@@ -8,6 +8,7 @@ Scores are compared between machines, so the set has the same bytes on every mac
 """
 
 import zlib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from harness.files import atomic
 from protocols.hpatches import tasks
 from protocols.hpatches.writer import select, write_strips
 from protocols.imaging.frames import uniform
+from protocols.imaging.png import encode
 from protocols.imaging.sampling import read, rounded, smooth
 from protocols.imaging.sequences import Homography
 from protocols.samples import kept, photograph
@@ -125,6 +127,31 @@ def sequence(
             from_first.append(np.eye(3))
         images.append(_lit(image, light, (zlib.crc32(name.encode()), k)))
     return images, from_first
+
+
+def write_sequences(
+    folder: Path,
+    photographs: Mapping[str, UInt8[np.ndarray, "height width"]],
+    *,
+    image: str,
+    homography: str,
+) -> None:
+    """Write whole image sequences: six images each as PNG, and the map from the first to each.
+
+    Args:
+        folder: gets a folder for each sequence.
+        photographs: the first image of each sequence, by its name.
+        image: file name of image k, with "{k}" for the number.
+        homography: file name of the map from image 1 to image k, with "{k}".
+    """
+    for name, first in photographs.items():
+        images, from_first = sequence(name, first)
+        for k, (view, matrix) in enumerate(zip(images, from_first, strict=True), start=1):
+            with atomic.writing(folder / name / image.format(k=k)) as stream:
+                stream.write(encode(view, compress=False))
+            if k > 1:
+                rows = (" ".join(map(repr, row)) for row in matrix.tolist())
+                atomic.write_text(folder / name / homography.format(k=k), "\n".join(rows) + "\n")
 
 
 def _view(

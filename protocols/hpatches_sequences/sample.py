@@ -9,8 +9,7 @@ import json
 from pathlib import Path
 
 from harness.files import atomic
-from protocols.hpatches.sample import sequence
-from protocols.imaging.png import encode
+from protocols.hpatches.sample import write_sequences
 from protocols.samples import kept, photograph
 
 VERSION = 1  # raised with SHA256
@@ -44,13 +43,7 @@ def sample() -> Path:
 
 def make(folder: Path) -> None:
     """Write the set into a folder."""
-    for name, file in SEQUENCES.items():
-        images, from_first = sequence(name, photograph(file, NAME)[PART])
-        for k, (image, homography) in enumerate(zip(images, from_first, strict=True), start=1):
-            with atomic.writing(folder / name / f"{k}.png") as stream:
-                stream.write(encode(image, compress=False))
-            if k > 1:
-                rows = (" ".join(map(repr, row)) for row in homography.tolist())
-                atomic.write_text(folder / name / f"H_1_{k}", "\n".join(rows) + "\n")
+    photographs = {name: photograph(file, NAME)[PART] for name, file in SEQUENCES.items()}
+    write_sequences(folder, photographs, image="{k}.png", homography="H_1_{k}")
     about = {"name": NAME, "version": VERSION, "photographs": SEQUENCES}
     atomic.write_text(folder / "dataset.json", json.dumps(about, indent=1) + "\n")
