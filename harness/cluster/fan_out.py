@@ -1,6 +1,7 @@
 """Fan an evaluation out over the workers of a Dask cluster, and collect its records."""
 
 import logging
+import os
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -64,6 +65,7 @@ def connected(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # lost workers are replaced
     if workers is not None and scheduler is None:
         with (
+            _same_environment(),
             LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
@@ -87,6 +89,21 @@ def connected(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
             yield client
     else:
         raise InputError("give a number of workers, or the address of a scheduler, not both")
+
+
+@contextmanager
+def _same_environment() -> Iterator[None]:
+    """After the block, environment variables are as before: Dask sets OMP_NUM_THREADS and others.
+
+    They are meant for its workers, but later child processes of this one would inherit them.
+    """
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
 
 
 @contextmanager

@@ -160,7 +160,8 @@ def test_unknown_data_are_answered_with_known_data(run):
     assert "did you mean 'phototour/liberty'?" in err
 
 
-def test_speeds_are_listed_once_they_are_measured_here(run, tmp_path):
+def test_speeds_are_listed_once_they_are_measured_here(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))  # no vectors of another test
     results = tmp_path / "results"
     assert "patches/s" not in run("models", "--results", results)[1]
     given = ("--protocol", "hpatches/matching", "--results", results)

@@ -88,9 +88,11 @@ def scheduler(tmp_path, workers, **environment):
 def test_workers_of_this_machine_write_the_bytes_of_one_process(small, tmp_path):
     models = ["rootsift", "brief", "constant|unit"]
     harness.evaluate(models, "hpatches", data=small, results=tmp_path / "one", cache=False)
+    before = dict(os.environ)
     harness.evaluate(models, "hpatches", data=small, results=tmp_path / "many", workers=2)
     assert files(tmp_path / "one") == files(tmp_path / "many")
     assert len(files(tmp_path / "many")) == 9
+    assert dict(os.environ) == before  # Dask sets OMP_NUM_THREADS here, too, for its workers
 
 
 def test_a_killed_worker_of_another_address_loses_nothing(small, tmp_path, slow, monkeypatch):
