@@ -11,21 +11,28 @@ left. The table has a row for each command; the script exits with 1 if any fault
 
 import argparse
 import contextlib
+import functools
 import hashlib
+import io
 import json
 import os
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+import tarfile
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import cv2
+import h5py
 import numpy as np
 
 from harness.records import markdown_table
@@ -40,14 +47,29 @@ SHORT = (
     'schedule={name="constant"}',
 )  # fmt: skip
 PACKAGE = """
+from harness.data.copies import Copy
+from harness.data.datasets import PublishedSet, SetPart
 from harness.data.weights import Weights
-WEIGHTS = {"net": Weights("killed", "net.pth", %r, %d, (), "MIT", frozenset(), "made here")}
+WEIGHTS = {{
+    "net": Weights(
+        "killed", "net.pth", {weights!r}, {bytes}, (), "MIT", frozenset(), "made here"
+    )
+}}
+SETS = [PublishedSet("killed", "Photographs", {page!r},
+    (SetPart((Copy({page!r} + "/photographs.tar.gz", "sha256:" + {archive!r}),)),),
+    "MIT", "", {{}})]
 """
-SETTLED: dict[str, Callable[[bytes], bytes]] = {  # removes times, by a part of a file's name
+SETTLED: dict[str, Callable[[bytes], bytes]] = {  # removes times, by a folder or the end of a name
     ".run": lambda contents: b"",
-    "out/log.jsonl": lambda contents: _without(contents, "seconds"),
-    "out/checkpoint.pt": lambda contents: b"",  # has seconds, too; the weights are compared anyway
-    "out/card.json": lambda contents: _without(contents, "hours"),
+    "/log.jsonl": lambda contents: _without(contents, "seconds"),
+    "/checkpoint.pt": lambda contents: b"",  # has seconds, too; the weights are compared anyway
+    "/card.json": lambda contents: _without(contents, "hours"),
+    "/recipe.json": lambda contents: _without(contents, "data"),  # has the path of the cache
+    # A file that grew in other pieces has the same contents in other places.
+    ".h5": lambda contents: _of_hdf5(contents),
+    ".db": lambda contents: _of_sqlite(contents),
+    # The list of fetched files has the time of the download.
+    "/.harness.json": lambda contents: _without(contents, "fetched"),
     # The metadata of safetensors have no fixed order; a small file beside it has its hash.
     "cache/weights/": lambda contents: bytes(sorted(contents)) if len(contents) > 64 else b"",
 }
@@ -60,6 +82,8 @@ class Command:
     name: str
     arguments: Sequence[str]
     again: Callable[[Path], Sequence[str]] = lambda folder: ()  # further arguments after a kill
+    needs: str = ""  # a folder of the inputs that is copied to where it runs
+    makes: str = ""  # a file or folder that it makes last, and would refuse to make again
 
 
 @dataclass
@@ -74,6 +98,7 @@ class Tally:
 def commands(inputs: Path) -> list[Command]:
     """The commands to kill; `inputs` is a folder that `prepare` filled."""
     sequences, photographs = str(inputs / "sequences"), str(inputs / "photographs")
+    views = str(inputs / "views")
 
     def resumed(folder: Path) -> Sequence[str]:
         return ["--resume"] if (folder / "out/checkpoint.pt").is_file() else []
@@ -81,25 +106,49 @@ def commands(inputs: Path) -> list[Command]:
     of_photographs = ["data", "build", "homography", "--images", photographs]
     trained = ["train", "--recipe", "hardnet", "--device", "cpu", "--out", "out"]
     trained += ["--data", str(inputs / "scenes")]
+    few = ["--model", "rootsift", "--keypoints", "200"]
     return [
         Command("eval", ["eval", "--model", "pixels,rootsift", "--protocol", "hpatches"]),
         Command(
             "describe",
             ["describe", "--model", "rootsift", "--protocol", "hpatches", "--out", "out"],
+            makes="out",
         ),
-        Command("leaderboard", ["leaderboard", "--results", "results"]),
-        Command("build", ["data", "build", "hpatches", "--images", sequences, "--out", "out"]),
+        Command("leaderboard", ["leaderboard", "--results", "results"], needs="results"),
+        Command("report", ["report", "--results", "results"], needs="results"),
+        Command(
+            "build",
+            ["data", "build", "hpatches", "--images", sequences, "--out", "out"],
+            makes="out",
+        ),
         Command(
             "build homography",
             [*of_photographs, "--out", "out", "--set", "points=20"],
+            makes="out",
         ),
+        Command("fetch", ["data", "fetch", "killed"]),
         Command("weights add", ["weights", "add", str(inputs / "net.pth")]),
-        Command("train", [*trained, *(w for s in SHORT for w in ("--set", s))], resumed),
+        Command(
+            "train",
+            [*trained, *(word for one in SHORT for word in ("--set", one))],
+            resumed,
+            makes="out/model.onnx",
+        ),
+        Command("extract", ["extract", photographs, *few, "--out", "features.h5"]),
+        Command(
+            "colmap",
+            ["colmap", views, *few, "--database", "all.db", "--map", "map"],
+            makes="map",
+        ),
+        Command(
+            "reproduce",
+            ["reproduce", "l2net/figure3c", "--budget", "smoke", "--out", "out"],
+        ),
     ]
 
 
-def prepare(inputs: Path) -> None:
-    """Make the input files of the commands."""
+def prepare(inputs: Path, page: str) -> None:
+    """Make the input files of the commands; `page` is the address that serves their folder."""
     rng = np.random.default_rng(0)
     for k in range(3):
         folder = inputs / "sequences" / f"v_{k}"
@@ -114,6 +163,13 @@ def prepare(inputs: Path) -> None:
     for k in range(6):
         picture = cv2.resize(rng.integers(0, 256, (70, 70), np.uint8), (420, 420))
         cv2.imwrite(str(inputs / "photographs" / f"{k}.png"), picture)
+    (inputs / "views").mkdir()
+    scene = cv2.resize(rng.integers(0, 256, (90, 90), np.uint8), (700, 700))
+    for k in range(4):
+        part = scene[10 * k : 10 * k + 480, 15 * k : 15 * k + 560]
+        cv2.imwrite(str(inputs / "views" / f"{k}.png"), part)
+    with tarfile.open(inputs / "photographs.tar.gz", "w:gz") as packed:
+        packed.add(inputs / "photographs", "photographs")
     _run(["eval", "--model", "pixels", "--protocol", "phototour"], inputs / "first")
     shutil.move(next((inputs / "first/cache/datasets").glob("phototour*")), inputs / "scenes")
     records = inputs / "results"
@@ -123,12 +179,34 @@ def prepare(inputs: Path) -> None:
 
     torch.save({"w": torch.ones(400_000)}, inputs / "net.pth")
     contents = (inputs / "net.pth").read_bytes()
-    source = PACKAGE % (hashlib.sha256(contents).hexdigest(), len(contents))
+    source = PACKAGE.format(
+        weights=hashlib.sha256(contents).hexdigest(),
+        bytes=len(contents),
+        page=page,
+        archive=hashlib.sha256((inputs / "photographs.tar.gz").read_bytes()).hexdigest(),
+    )
     (inputs / "killed.py").write_text(source)
     info = inputs / "killed-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: killed\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[harness.weights]\nkilled = killed:WEIGHTS\n")
+    (info / "entry_points.txt").write_text(
+        "[harness.weights]\nkilled = killed:WEIGHTS\n[harness.datasets]\nkilled = killed:SETS\n"
+    )
+
+
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a server on this machine that gives the files of a folder."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    handler = functools.partial(Quiet, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 def killed(command: Command, inputs: Path, work: Path, kills: int, random_: random.Random) -> Tally:
@@ -175,7 +253,7 @@ def files(folder: Path) -> dict[str, bytes]:
         name = path.relative_to(folder).as_posix()
         contents = path.read_bytes() if path.is_file() else b"folder"
         for part, settled in SETTLED.items():
-            if part in name and path.is_file():
+            if (part in name if part.endswith("/") else name.endswith(part)) and path.is_file():
                 contents = settled(contents)
         hashes[name] = hashlib.sha256(contents).digest()
     return hashes
@@ -187,18 +265,41 @@ def _without(contents: bytes, key: str) -> bytes:
     return json.dumps([{k: v for k, v in table.items() if k != key} for table in values]).encode()
 
 
+def _of_hdf5(contents: bytes) -> bytes:
+    """Names, attributes and values of all groups and data sets of an HDF5 file."""
+    told = hashlib.sha256()
+
+    def tell(name: str, entry: h5py.Group | h5py.Dataset) -> None:
+        attributes = sorted((key, str(value)) for key, value in entry.attrs.items())
+        told.update(repr((name, attributes)).encode())
+        if isinstance(entry, h5py.Dataset):
+            told.update(repr((entry.dtype, entry.shape)).encode() + entry[()].tobytes())
+
+    with h5py.File(io.BytesIO(contents)) as file:
+        tell("/", file)
+        file.visititems(tell)
+    return told.digest()
+
+
+def _of_sqlite(contents: bytes) -> bytes:
+    """All statements that make a database anew, in the order of its tables and their keys."""
+    of_one_file = contents[:18] + b"\x01\x01" + contents[20:]  # not of one with a log beside it
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        database.deserialize(of_one_file)
+        return "\n".join(database.iterdump()).encode()
+
+
 def _given(command: Command, inputs: Path, folder: Path) -> None:
     """Make a new folder to run in, with the files that the command works on."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    if command.name == "leaderboard":
-        shutil.copytree(inputs / "results", folder / "results")
+    if command.needs:
+        shutil.copytree(inputs / command.needs, folder / command.needs)
 
 
 def _finished(command: Command, folder: Path) -> bool:
-    """Whether a command that makes a folder has finished, and would refuse to make it again."""
-    made = {"train": "out/model.onnx", "describe": "out", "build": "out", "build homography": "out"}
-    return command.name in made and (folder / made[command.name]).exists()
+    """Whether a command has finished that would refuse to make its folder again."""
+    return bool(command.makes) and (folder / command.makes).exists()
 
 
 def _started(arguments: Sequence[str], folder: Path, inputs: Path | None) -> subprocess.Popen[str]:
@@ -275,9 +376,12 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if given.work:
         given.work.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=given.work) as folder:
+    with (
+        tempfile.TemporaryDirectory(dir=given.work) as folder,
+        served(Path(folder, "inputs")) as page,
+    ):
         inputs = Path(folder, "inputs")
-        prepare(inputs)
+        prepare(inputs, page)
         chosen = [c for c in commands(inputs) if not given.only or c.name in given.only]
         each = -(-given.kills // len(chosen))
         faults: list[str] = []
