@@ -52,7 +52,7 @@ from harness.data.datasets import PublishedSet, SetPart
 from harness.data.weights import Weights
 WEIGHTS = {{
     "net": Weights(
-        "killed", "net.pth", {weights!r}, {bytes}, (), "MIT", frozenset(), "made here"
+        "net", "net.pth", (), "MIT", frozenset(), "made here", sha256={weights!r}, size={bytes}
     )
 }}
 SETS = [PublishedSet("killed", "Photographs", {page!r},
@@ -391,12 +391,12 @@ def main() -> None:
                 work = Path(folder, command.name.replace(" ", "-"))
                 tally = killed(command, inputs, work, each, random.Random(given.seed))
                 faults.extend(tally.faults)
+                for fault in tally.faults:
+                    print(fault, file=sys.stderr, flush=True)
                 yield command.name, tally.kills, tally.hit, len(tally.faults)
 
         for line in markdown_table.lines(["command", "kills", "while it ran", "not clean"], rows()):
             print(line, flush=True)
-    for fault in faults:
-        print(fault)
     sys.exit(bool(faults))
 
 
