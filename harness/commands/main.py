@@ -120,6 +120,8 @@ def main() -> None:
                 _end_faulty(error)
             print(f"harness: {visible(_message(error) + _hint(error))}", file=sys.stderr)
             sys.exit(2)
+        except KeyboardInterrupt:  # typer turns only those in a command into an exit status
+            _end_stopped()
         except SystemExit as stop:
             if stop.code == INTERRUPTED:
                 _end_stopped()

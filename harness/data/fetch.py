@@ -48,6 +48,7 @@ def fetch(
     """
     row = single(name)
     if _is_here(row, files):
+        _sweep(row.name)
         return row.place
     given = _given(row, files)
     with _alone(row.name) as work:
@@ -80,11 +81,24 @@ def _is_here(row: PublishedSet, files: Sequence[Path]) -> bool:
     return row.state == HERE
 
 
+def _work(name: str) -> tuple[Path, Path]:
+    """The work folder of a set, and the file that locks it."""
+    work = root() / WORK / name.replace("/", "_")
+    return work, work.with_name(f"{work.name}.lock")
+
+
+def _sweep(name: str) -> None:
+    """Remove the work folder that a process left which was killed after it fetched the set."""
+    work, lock = _work(name)
+    if work.exists() or lock.exists():
+        with suppress(OSError), locks.alone(lock, busy="another process has it"):
+            shutil.rmtree(work, ignore_errors=True)
+
+
 @contextmanager
 def _alone(name: str) -> Iterator[Path]:
     """A work folder that one process uses at a time."""
-    work = root() / WORK / name.replace("/", "_")
-    lock = work.with_name(f"{work.name}.lock")
+    work, lock = _work(name)
     remedy = "set HARNESS_DATA_HOME to a folder of yours"
     atomic.must_be_writable(root(), f"data sets can't be kept in {root()}", remedy)
     with ExitStack() as stack:

@@ -272,6 +272,16 @@ def test_after_a_signal_what_was_described_is_not_described_again(small, tmp_pat
     assert len({*begun, *again}) == 2 * len(STRIPS)
 
 
+def test_an_interrupt_before_the_command_begins_is_no_traceback(run, monkeypatch):
+    def interrupt(app):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("typer.main.get_command", interrupt)
+    status, _, err = run("models")
+    assert status == 130
+    assert err.startswith("harness: stopped; run the command again to continue")
+
+
 def test_an_error_is_one_line_and_no_traceback(run, small):
     (small / "patches/v_one/e3.png").unlink()
     status, _, err = run("eval", "--model", "pixels", "--protocol", "hpatches", "--data", small)

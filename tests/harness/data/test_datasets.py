@@ -295,6 +295,10 @@ def test_what_a_killed_process_left_is_cleared(toy, home):
     (stale / "half.txt").write_text("half of it")
     assert contents(fetch("toy/set")) == FILES
     assert not any(name.startswith(WORK) for name in left(home))
+    (home / WORK / "toy_set").mkdir(parents=True)  # of one killed after it moved the set
+    (home / WORK / "toy_set.lock").touch()
+    assert contents(fetch("toy/set")) == FILES
+    assert not [*(home / WORK).iterdir()]
 
 
 # ---- no network, and files brought by hand
