@@ -219,7 +219,9 @@ def _published(numbers: Iterable[PublishedNumber], places: Mapping[str, int]) ->
     for one in numbers:
         cells = asdict(one)
         del cells["model"]
-        rows.append([_place(one, places), *(texts.setdefault(text, len(texts)) for text in cells.values())])
+        rows.append(
+            [_place(one, places), *(texts.setdefault(text, len(texts)) for text in cells.values())]
+        )
     names = [field.name for field in fields(PublishedNumber) if field.name != "model"]
     return {"columns": ["model", *names], "texts": [*texts], "rows": rows}
 
