@@ -30,7 +30,7 @@ class PublishedNumber:
     paper: str
     where: str  # table, figure or section of the paper
     method: str  # the row as printed
-    model: str  # the zoo's model of the same method, or ""
+    model: str  # models of the same method, the published weights first, joined by blanks; or ""
     dim: str  # as printed, or ""
     protocol: str  # that measures the same task, or ""
     options: str  # of the protocol, as "ties=official"
@@ -41,6 +41,11 @@ class PublishedNumber:
     unit: str  # one of UNITS
     trained_on: str  # data names joined by "+"; "" if nothing, or if the paper does not say
     remark: str  # remarks joined by "; "
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models of the same method."""
+        return tuple(self.model.split())
 
     @property
     def number(self) -> float:
@@ -115,7 +120,8 @@ def _is_of(number: PublishedNumber, record: Record) -> bool:
     protocol, one = record.protocol, number
     return (
         one.is_on(protocol.name.partition("/")[0], record.data.name, record.data.split)
-        and (one.model, one.protocol) == (record.model.name, protocol.name)
+        and record.model.name in one.models
+        and one.protocol == protocol.name
         and one.options == protocol.options_text
         and one.score in record.scores
         and is_like(one, protocol.quantities)

@@ -49,23 +49,28 @@ def cell(
     """The number, and in brackets how far the measured one lies above or below it."""
     if number is None:
         return MISSING
-    score = here(number, measured)
-    if score is None:
+    model = here(number, measured)
+    if model is None:
         return number.shown
+    score = measured[_place(number, model)]
     if number.is_fraction:
         return f"{number.shown} ({PER_POINT * (score - number.number):+.2f})"
     decimals = quantities[number.score.rpartition("/")[2]].decimals
     return f"{number.shown} ({score - number.number:+,.{decimals}f})"
 
 
-def here(number: PublishedNumber, measured: Measured) -> float | None:
-    """The score that was measured in place of a published number; None if none was."""
-    return measured.get((number.model, number.protocol, number.options, number.score))
+def here(number: PublishedNumber, measured: Measured) -> str | None:
+    """The first of the number's models whose score was measured; None if none was."""
+    return next((one for one in number.models if _place(number, one) in measured), None)
+
+
+def _place(number: PublishedNumber, model: str) -> tuple[str, str, str, str]:
+    return model, number.protocol, number.options, number.score
 
 
 def facts(numbers: Sequence[PublishedNumber], measured: Measured) -> list[str]:
     """Cells behind the numbers of a row: the models measured here, the source, and remarks."""
-    models = dict.fromkeys(one.model for one in numbers if here(one, measured) is not None)
+    models = dict.fromkeys(filter(None, (here(one, measured) for one in numbers)))
     return [
         markdown(", ".join(models)),
         markdown(numbers[0].source),

@@ -197,7 +197,7 @@ def _of_board(board: Board, places: Mapping[str, int], at: Mapping[str, int]) ->
 def _published_row(one: PublishedNumber, places: Mapping[str, int]) -> Json:
     return {
         "method": one.method,
-        "model": places.get(one.model),
+        "model": _place(one, places),
         "options": one.options,
         "dim": one.dim,
         "trained_on": one.trained_on,
@@ -207,14 +207,21 @@ def _published_row(one: PublishedNumber, places: Mapping[str, int]) -> Json:
     }
 
 
+def _place(number: PublishedNumber, places: Mapping[str, int]) -> int | None:
+    """The place of the first of its models that the report has; None if it has none."""
+    return next((places[one] for one in number.models if one in places), None)
+
+
 def _published(numbers: Iterable[PublishedNumber], places: Mapping[str, int]) -> Json:
     """All published numbers, as places in a list of texts; models are places in their own list."""
     texts: dict[str, int] = {}
     rows = []
     for one in numbers:
         cells = asdict(one)
-        model = places.get(cells.pop("model"))
-        rows.append([model, *(texts.setdefault(text, len(texts)) for text in cells.values())])
+        del cells["model"]
+        rows.append(
+            [_place(one, places), *(texts.setdefault(text, len(texts)) for text in cells.values())]
+        )
     names = [field.name for field in fields(PublishedNumber) if field.name != "model"]
     return {"columns": ["model", *names], "texts": [*texts], "rows": rows}
 

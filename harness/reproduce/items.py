@@ -54,9 +54,8 @@ class Cell(Part):
     score: str = ""  # name of the score in the record; empty: the protocol's headline
     measure: str = ""  # name of an installed measure, in place of a protocol
     arguments: dict[str, Any] = Field(default={})  # of the measure
-    published: dict[str, str] = Field(
-        default={}
-    )  # columns of the published numbers that belong to the cell
+    # Columns of the published number of the cell; "deviation": the score that is its deviation.
+    published: dict[str, str] = Field(default={})
 
     def changed(self, by: "Cell") -> "Cell":
         """This cell, changed by another; tables and settings are joined, others are replaced."""

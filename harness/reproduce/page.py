@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,13 +26,18 @@ LEGEND = (
 )
 
 
+Numbers = tuple[PublishedNumber | None, ...]
+"""One number for each column of a table."""
+
+
 @dataclass(frozen=True)
 class Row:
     """A row of the table: the measured cells, and the published ones by source."""
 
     label: str
     cells: tuple[Measured | None, ...]  # one for each column; () if the row is only quoted
-    published: dict[str, tuple[PublishedNumber | None, ...]]  # with the mean, if there is one
+    published: dict[str, Numbers]  # with the mean, if there is one
+    deviations: dict[str, Numbers] = field(default_factory=dict)  # published, over seeds
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ class Table:
     columns: tuple[str, ...]
     mean: str  # title of the column of means, or ""
     rows: tuple[Row, ...]
+    p_values: dict[str, Numbers] = field(default_factory=dict)  # published, of the compared rows
 
 
 def table(
@@ -72,11 +78,24 @@ def table(
             for source in sources
         }
         row = tuple(measured.get(_key(cells[column][0])) for column in columns)
-        made.append(Row(label, row, quoted))
+        of_seeds = [published_cells.deviations(cells[column][1], own) for column in columns]
+        made.append(Row(label, row, quoted, _by_source(of_seeds)))
     of_rows = [[cell for _, cell in cells.values()] for cells in rows.values()]
     made += _quoted(item, of_rows, own)
+    compared = {}
+    if item.compare and item.compare[0] in rows:
+        tested = [cell for _, cell in rows[item.compare[0]].values()]
+        compared = _by_source(
+            [published_cells.p_values(cell, *item.compare, own) for cell in tested]
+        )
     axes = ", ".join(item.rows)
-    return Table(axes, columns, item.mean.title if item.mean else "", tuple(made))
+    return Table(axes, columns, item.mean.title if item.mean else "", tuple(made), compared)
+
+
+def _by_source(of_columns: Sequence[dict[str, PublishedNumber]]) -> dict[str, Numbers]:
+    """The number of each column, by source."""
+    sources = dict.fromkeys(source for one in of_columns for source in one)
+    return {source: tuple(one.get(source) for one in of_columns) for source in sources}
 
 
 def _quoted(
@@ -153,10 +172,13 @@ def to_csv(
             rest = ["" if mean is None else repr(mean), "", "", "", "", ""]
             lines.writerow([csv_cell(row.label), csv_cell(shown.mean), HERE, *rest])
         for source, numbers_of in row.published.items():
+            of_seeds = _deviations(shown, row, source)
             for column, number in zip(titles, numbers_of, strict=True):
                 if number is not None:
                     cells = [csv_cell(row.label), csv_cell(column), csv_cell(source)]
-                    lines.writerow([*cells, repr(number.number), "", "", "", "", ""])
+                    deviation = of_seeds.get(column)
+                    told = repr(deviation.number) if deviation else ""
+                    lines.writerow([*cells, repr(number.number), told, "", "", "", ""])
     return out.getvalue()
 
 
@@ -185,9 +207,23 @@ def _lines(shown: Table) -> Iterator[str]:
         if row.cells:
             rows.append([markdown(row.label), HERE, *cells])
         for source, numbers in row.published.items():
-            quoted = [MISSING if one is None else f"*{one.shown}*" for one in numbers]
+            of_seeds = _deviations(shown, row, source)
+            quoted = [
+                MISSING if one is None else _quoted_cell(one, of_seeds.get(column))
+                for column, one in zip(columns, numbers, strict=True)
+            ]
             rows.append([markdown(row.label), f"*{markdown(source)}*", *quoted])
     yield from markdown_table.lines(heads, rows, "llr")
+
+
+def _deviations(shown: Table, row: Row, source: str) -> dict[str, PublishedNumber]:
+    """The deviations that a source prints for a row, by column."""
+    found = zip(shown.columns, row.deviations.get(source, ()), strict=False)
+    return {column: one for column, one in found if one is not None}
+
+
+def _quoted_cell(one: PublishedNumber, deviation: PublishedNumber | None) -> str:
+    return f"*{one.shown} ± {deviation.shown}*" if deviation else f"*{one.shown}*"
 
 
 def _cell(one: Measured | None) -> str:
@@ -220,7 +256,11 @@ def _compared(shown: Table, better: str, worse: str) -> Iterator[str]:
             u, p = rank_sum(*([sign * one.value for one in side.final] for side in (a, b)))
             cells = [f"{u:g}", f"{p:.3f}"]
         lines.append([markdown(column), *cells])
-    yield from markdown_table.lines(["", "U", "p"], lines)
+    for numbers in shown.p_values.values():
+        for line, one in zip(lines, numbers, strict=True):
+            line.append(MISSING if one is None else f"*{one.value}*")
+    heads = ["", "U", "p", *(f"*p, {markdown(source)}*" for source in shown.p_values)]
+    yield from markdown_table.lines(heads, lines)
 
 
 def _remarks(shown: Table) -> Iterator[str]:

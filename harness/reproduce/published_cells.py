@@ -35,6 +35,25 @@ def of_cell(cell: Cell, numbers: Sequence[PublishedNumber]) -> dict[str, Publish
     return found
 
 
+def deviations(cell: Cell, numbers: Sequence[PublishedNumber]) -> dict[str, PublishedNumber]:
+    """The published standard deviation over seeds of a cell, in each source that prints it."""
+    if "deviation" not in cell.published:
+        return {}
+    return of_cell(_of(cell, score=cell.published["deviation"]), numbers)
+
+
+def p_values(
+    cell: Cell, better: str, worse: str, numbers: Sequence[PublishedNumber]
+) -> dict[str, PublishedNumber]:
+    """The published p-value that one method is better than another, in each source that has it."""
+    return of_cell(_of(cell, method=f"{better} over {worse}", score="p value"), numbers)
+
+
+def _of(cell: Cell, **columns: str) -> Cell:
+    """A cell whose published numbers have other columns."""
+    return cell.model_copy(update={"published": {**cell.published, **columns}, "model": ""})
+
+
 def _matching(
     wanted: dict[str, str], numbers: Sequence[PublishedNumber]
 ) -> dict[str, PublishedNumber]:
@@ -68,13 +87,7 @@ def unmeasured(
         return {}
     own = {one.published["method"] for row in named for one in row}
     others = dict.fromkeys(one.method for one in numbers if one.method not in own)
-    return {
-        method: [
-            one.model_copy(update={"published": {**one.published, "method": method}, "model": ""})
-            for one in named[0]
-        ]
-        for method in others
-    }
+    return {method: [_of(one, method=method) for one in named[0]] for method in others}
 
 
 def of_item(item: Item, numbers: Sequence[PublishedNumber]) -> list[PublishedNumber]:

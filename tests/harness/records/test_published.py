@@ -114,6 +114,12 @@ def test_a_score_is_within_the_tolerance_or_so_many_points_away(score, verdict):
     assert told([number()], score) == [f"{verdict} (Toy paper, Table 1)"]
 
 
+def test_of_several_models_the_first_that_was_measured_is_compared():
+    for models in ("mean", "mean other", "other mean"):
+        assert len(told([number(model=models)])) == 1
+        assert "(-0.30)" in page(number(model=models))
+
+
 @pytest.mark.parametrize(
     "change",
     [

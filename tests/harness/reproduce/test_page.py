@@ -79,6 +79,32 @@ def test_the_csv_file_has_full_precision_and_names_what_is_missing(found):
     assert float(by["Mean", "Liberty", "Toy paper, Table 1"]["value"]) == pytest.approx(0.528)
 
 
+def test_published_deviations_and_p_values_stand_beside_the_numbers(found):
+    deviation = "deviation of five seeds"
+    item = found.item.model_copy(update={"compare": ("Mean", "Small")})
+    axes = {**item.axes, "method": dict(item.axes["method"])}
+    for name in ("Mean", "Small"):
+        one = axes["method"][name]
+        told = {"method": name, "score": "verification/ap", "deviation": deviation}
+        axes["method"][name] = one.model_copy(update={"published": told})
+    changed = items.Found(found.name, item.model_copy(update={"axes": axes}), found.file)
+    printed = [
+        number(),
+        number(score=deviation, value="0.7"),
+        number(method="Small", value="50.0"),
+        number(method="Mean over Small", score="p value", value="0.031", unit="fraction"),
+    ]
+    text = page.to_markdown(changed, WHOLE, BUDGET, printed)
+    assert "| Mean | *Toy paper, Table 1* | *52.8 ± 0.7* | *52.8 ± 0.7* | — |" in rows(text)
+    assert "| Small | *Toy paper, Table 1* | *50.0* | *50.0* | — |" in rows(text)
+    assert "| | U | p | *p, Toy paper, Table 1* |" in rows(text)
+    tested = [one for one in rows(text) if one.endswith("| *0.031* |")]
+    assert [one.split(" | ")[0] for one in tested] == ["| Liberty", "| Notre Dame"]
+    lines = [*csv.DictReader(io.StringIO(page.to_csv(changed, WHOLE, BUDGET, printed)))]
+    quoted = [one for one in lines if one["source"] != "here" and one["row"] == "Mean"]
+    assert [float(one["deviation"]) for one in quoted] == pytest.approx([0.007, 0.007])
+
+
 def test_two_numbers_of_one_source_are_refused(found):
     two = [number(), number(score="other")]
     with pytest.raises(InputError, match="several numbers of"):
