@@ -65,6 +65,13 @@ class Cache:
         np.save(stream, array, allow_pickle=False)
         self.write(origin, stream.getvalue())
 
+    def remove(self, origin: Origin) -> None:
+        """Delete an entry, and its folder if that is empty; the entry may be missing."""
+        file = self._file(self.root, origin)
+        with suppress(OSError):
+            file.unlink()
+            file.parent.rmdir()
+
     def get(self, origin: Origin, make: Callable[[], bytes]) -> bytes:
         """The contents of an entry, computed by `make` and stored if it is missing.
 

@@ -14,10 +14,11 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float32, Float64
+from threadpoolctl import threadpool_limits
 
 from harness.distances import Distance
 from protocols.eth.matching import numbers_of
-from protocols.pipelines.pairs import sequential
+from protocols.eth.pair_lists import sequential
 
 Numbers = Float32[np.ndarray, "n dim"]
 
@@ -27,6 +28,7 @@ ITERATIONS = 20
 SEED = 0
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")  # more threads round otherwise
 def alike(
     count: int,
     vectors: Callable[[int], np.ndarray],
