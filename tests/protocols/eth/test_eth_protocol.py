@@ -457,3 +457,28 @@ def test_the_reconstruction_is_that_of_the_matches(folder):
     expected = reconstruct(scene, matched, 0)
     found = scores(protocol, vectors).values
     assert {name: found[f"{SCENE}/{name}"] for name in expected} == expected
+
+
+def test_chosen_pairs_are_matched_alone_and_named_in_the_record(folder, tmp_path):
+    file = tmp_path / "list.txt"
+    file.write_text("0001.png 0000.png\n0001.png 0002.png\n")
+    protocol = eth(data=folder, pairs=file)
+    assert protocol.options["pairs"].startswith("list-")
+    found = scores(protocol, by_point(protocol))
+    assert found.scenes[SCENE]["pairs"] == 2
+    assert found.values[f"{SCENE}/registered"] == 3
+    everyone = eth(data=folder)
+    assert protocol.dataset.truth != everyone.dataset.truth
+
+
+def test_images_that_the_descriptor_finds_alike_are_matched(folder):
+    everyone = eth(data=folder)
+    whole = scores(everyone, by_point(everyone))
+    truths = {everyone.dataset.truth}
+    for neighbours, pairs in ((4, 10), (1, None)):
+        protocol = eth(data=folder, pairs="retrieval", neighbours=neighbours)
+        assert protocol.options == {"pairs": "retrieval", "neighbours": str(neighbours)}
+        found = scores(protocol, by_point(protocol))
+        assert found.values == whole.values if pairs else found.scenes[SCENE]["pairs"] < 10
+        truths.add(protocol.dataset.truth)
+    assert len(truths) == 3
