@@ -181,11 +181,17 @@ def on_cluster(
     begun = time.perf_counter()
     different = {id(one.dataset.blocks): len(one.dataset) for one in protocols}
     total = len(models) * sum(different.values())
-    with progress.shown("patches described by workers", total, silent=not shown) as advance:
-        for outcome in fan_out.outcomes(client, work, models, protocols, advance):
+    units = len(models) * fan_out.scoring_units(protocols)
+    with (
+        progress.shown("patches described by workers", total, silent=not shown) as advance,
+        progress.step("units scored by workers", units) as scored,
+    ):
+        for outcome in fan_out.outcomes(client, work, models, protocols, advance, scored):
             with _passing_over(keeper, is_last=outcome.model == models[-1]):
                 record, host = outcome.result()
                 keeper.keep(record, begun, host)
+                if not keeper.lost:
+                    unfinished.remove(outcome.pieces)
 
 
 @contextmanager

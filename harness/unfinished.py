@@ -4,36 +4,45 @@ A protocol whose scoring takes hours keeps finished pieces of it in the cache. A
 scoring it calls `done_with`: whoever keeps the record decides when the pieces are removed.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-Remove = Callable[[], None]
+from harness import cache
+from harness.cache import Origin
 
-_waiting: ContextVar[list[Remove] | None] = ContextVar("waiting", default=None)
+Piece = tuple[str, Origin]
+"""An entry of the cache: the kind of results, and the entry's origin."""
+
+_waiting: ContextVar[list[Piece] | None] = ContextVar("waiting", default=None)
 
 
-def done_with(remove: Remove) -> None:
-    """Call a function that removes pieces: at the end of the block of `kept_until_end`, or now."""
+def remove(pieces: Iterable[Piece]) -> None:
+    """Remove pieces; they may be missing."""
+    for kind, origin in pieces:
+        cache.kept(kind).remove(origin)
+
+
+def done_with(pieces: Iterable[Piece]) -> None:
+    """Remove pieces at the end of the block of `kept_until_end`, or now if there is none."""
     waiting = _waiting.get()
     if waiting is None:
-        remove()
+        remove(pieces)
     else:
-        waiting.append(remove)
+        waiting += pieces
 
 
 @contextmanager
-def kept_until_end() -> Iterator[list[Remove]]:
+def kept_until_end() -> Iterator[list[Piece]]:
     """Pieces that are done with in the block are removed at its end; they stay if it fails.
 
-    In a block in a block, they are removed at the end of the outer one. Yields the functions that
-    remove them: a caller who could not keep the result clears the list.
+    In a block in a block, they are removed at the end of the outer one. Yields the list of them: a
+    caller who could not keep the result, or removes them later, clears it.
     """
-    waiting: list[Remove] = []
+    waiting: list[Piece] = []
     before = _waiting.set(waiting)
     try:
         yield waiting
     finally:
         _waiting.reset(before)
-    for remove in waiting:
-        done_with(remove)
+    done_with(waiting)

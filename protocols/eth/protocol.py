@@ -7,20 +7,19 @@ not implemented.
 
 import hashlib
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from harness import Block, Dataset, Parts, Protocol, Quantity
 from harness.errors import InputError
-from harness.types import Patches
+from harness.types import Ahead, Patches
 from protocols.eth.matching import RATIO
 from protocols.eth.pair_lists import ImagePairs
 from protocols.eth.pairs import Choice, chosen, listed
 from protocols.eth.sample import sample
 from protocols.eth.scenes import ImageScenes, open_scenes
-from protocols.eth.scoring import Scoring, must_be_free, sum_up, without_total
+from protocols.eth.scoring import Scoring, must_be_free
 from protocols.headlines import HEADLINES
 from protocols.imaging.affine import AffineFrames
 from protocols.imaging.grey import read_grey
@@ -133,12 +132,16 @@ def eth(
         libraries=("pycolmap",),
         options=unusual(USUAL, ratio=float(ratio), repeats=repeats, **vars(cut))
         | choice.options(sizes),
-        parts=Parts(
+        # Files are written of all scenes together.
+        parts=None
+        if files is not None
+        else Parts(
             scoring.names,
             scoring.rows,
-            lambda described, some: without_total(scoring.score(described, some)),
-            partial(sum_up, scoring.names),
+            scoring.alone,
+            scoring.sum_up,
             sums_intervals=repeats == 1,  # those of totals are of the runs of all scenes together
+            ahead=Ahead(scoring.units, scoring.match_ahead),
         ),
     )
 

@@ -1,8 +1,9 @@
 """Scores scenes: matches their images, lets COLMAP reconstruct them, and counts."""
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,7 +23,7 @@ from protocols.eth.pair_lists import ImagePairs
 from protocols.eth.retrieval import alike
 from protocols.eth.scenes import TOTAL, ImageScene
 from protocols.eth.structure import Matched, reconstruct
-from protocols.eth.tiles import matched
+from protocols.eth.tiles import Tile, all_tiles, by_tile, match_tile, matched
 
 SUMMED = ("registered", "points", "observations")
 FEW = 15  # images; with fewer, the seed decides whether a run registers nearly all or only two
@@ -63,6 +64,36 @@ class Scoring:
         with unfinished.kept_until_end():
             return self._scored(some, described.distance)
 
+    def alone(self, described: Descriptions, names: Collection[str]) -> Scores:
+        """The scores of some scenes, without what `sum_up` gives."""
+        found = self.score(described, names)
+        few = self._of_few([scene for scene in self.scenes if scene.name in names])
+        return replace(
+            found,
+            values=_without_total(found.values),
+            intervals=_without_total(found.intervals),
+            warnings=tuple(text for text in found.warnings if text not in few),
+        )
+
+    def sum_up(self, scored: Scores) -> Scores:
+        """The totals over all scenes: the mean of a sum is the sum of means."""
+        totals = {
+            f"{TOTAL}/{name}": sum(scored.values[f"{scene}/{name}"] for scene in self.names)
+            for name in SUMMED
+        }
+        return Scores(totals, warnings=self._of_few(self.scenes))
+
+    def _of_few(self, scenes: Sequence[ImageScene]) -> tuple[str, ...]:
+        """A warning if scenes with few images are mapped by one run."""
+        few = [f"{scene.name} ({len(scene)})" for scene in scenes if len(scene) < FEW]
+        if not few or self.repeats > 1:
+            return ()
+        return (
+            f"Fewer than {FEW} images, mapped by one run of COLMAP: {', '.join(few)}. Another seed"
+            " may register many more of them, or many fewer; --set repeats=5 measures how much the"
+            " runs differ.",
+        )
+
     def _scored(
         self,
         some: Sequence[tuple[ImageScene, ImagePairs | None, Sequence[Vectors]]],
@@ -71,7 +102,9 @@ class Scoring:
         scenes = [scene for scene, _, _ in some]
         matches = []
         for scene, listed, vectors in some:
-            pairs = self._alike(scene, vectors, distance) if listed is None else listed
+            pairs = listed
+            if pairs is None:
+                pairs = self.alike(self.names.index(scene.name), vectors.__getitem__, distance)
             if len(pairs) >= TOLD:
                 log.info("%s: matching %d pairs of images", scene.name, len(pairs))
             matches.append(matched(scene.name, vectors, pairs, distance, self.ratio))
@@ -99,13 +132,57 @@ class Scoring:
             scene.name: _breakdown(scene, of_scene)
             for scene, of_scene in zip(scenes, matches, strict=True)
         }
-        return Scores(values, breakdowns, intervals, tuple(_warnings(scenes, of_scenes)))
+        warnings = (*self._of_few(scenes), *_of_failures(scenes, of_scenes))
+        return Scores(values, breakdowns, intervals, warnings)
 
-    def _alike(
-        self, scene: ImageScene, vectors: Sequence[Vectors], distance: Distance
-    ) -> ImagePairs:
+    def units(self, name: str) -> int:
+        """Number of units in which the pairs of a scene can be matched ahead."""
+        return len(self._tiles(self.names.index(name)))
+
+    def match_ahead(
+        self, name: str, number: int, read: Callable[[int], Vectors], distance: Distance
+    ) -> None:
+        """Match a unit of pairs of a scene, unless its matches are kept.
+
+        Args:
+            name: of the scene.
+            number: of the unit.
+            read: gives the vectors of an image, by its number among those of all scenes.
+            distance: of the vectors.
+        """
+        at = self.names.index(name)
+        before = sum(map(len, self.scenes[:at]))
+
+        def of_scene(image: int) -> Vectors:
+            return read(before + image)
+
+        tile, tiled = self._tiles(at)[number], self._tiled[at]
+        if tiled is None:
+            tiled = _tiled_alike(self, at, read, distance)
+        if tile in tiled:
+            match_tile(of_scene, tiled[tile], distance, self.ratio)
+
+    def _tiles(self, at: int) -> list[Tile]:
+        """The tiles of a scene in which there may be pairs."""
+        tiled = self._tiled[at]
+        return all_tiles(len(self.scenes[at])) if tiled is None else [*tiled]
+
+    @cached_property
+    def _tiled(self) -> list[dict[Tile, ImagePairs] | None]:
+        """The pairs of each scene by their tiles; None if they follow from vectors."""
+        return [None if listed is None else by_tile(listed) for listed in self.listed]
+
+    def alike(self, at: int, read: Callable[[int], Vectors], distance: Distance) -> ImagePairs:
+        """The pairs of images of a scene that the descriptor finds alike.
+
+        Args:
+            at: number of the scene.
+            read: gives the vectors of an image of the scene.
+            distance: of the vectors.
+        """
+        scene = self.scenes[at]
         log.info("%s: finding images that look alike", scene.name)
-        return alike(len(scene), vectors.__getitem__, distance, self.neighbours)
+        return alike(len(scene), read, distance, self.neighbours)
 
     def _by_image(self, described: Descriptions) -> list[list[Vectors]]:
         sizes = [len(frames) for scene in self.scenes for frames in scene.frames]
@@ -113,23 +190,20 @@ class Scoring:
         return [[next(parts) for _ in scene.frames] for scene in self.scenes]
 
 
-def without_total(scores: Scores) -> Scores:
-    """The scores of single scenes."""
+@lru_cache(maxsize=2)
+def _tiled_alike(
+    scoring: Scoring, at: int, read: Callable[[int], Vectors], distance: Distance
+) -> dict[Tile, ImagePairs]:
+    """The pairs of a scene that a descriptor finds alike, by their tiles.
 
-    def of_scenes(scored: Mapping[str, T]) -> dict[str, T]:
-        return {name: x for name, x in scored.items() if name.partition("/")[0] != TOTAL}
+    A worker finds them once for all units of a model.
+    """
+    before = sum(map(len, scoring.scenes[:at]))
+    return by_tile(scoring.alike(at, lambda image: read(before + image), distance))
 
-    return replace(scores, values=of_scenes(scores.values), intervals=of_scenes(scores.intervals))
 
-
-def sum_up(names: Sequence[str], scored: Scores) -> Scores:
-    """The totals over scenes: the mean of a sum is the sum of means."""
-    return Scores(
-        {
-            f"{TOTAL}/{name}": sum(scored.values[f"{scene}/{name}"] for scene in names)
-            for name in SUMMED
-        }
-    )
+def _without_total(scored: Mapping[str, T]) -> dict[str, T]:
+    return {name: x for name, x in scored.items() if name.partition("/")[0] != TOTAL}
 
 
 def must_be_free(files: Path) -> None:
@@ -144,16 +218,10 @@ def must_be_free(files: Path) -> None:
         raise FileInTheWayError(f"{error}, by --set files=DIR; only with one model") from error
 
 
-def _warnings(
+def _of_failures(
     scenes: Sequence[ImageScene], of_scenes: Mapping[str, Sequence[Mapping[str, float]]]
 ) -> Iterator[str]:
-    few = [f"{scene.name} ({len(scene)})" for scene in scenes if len(scene) < FEW]
-    if few and len(next(iter(of_scenes.values()))) == 1:
-        yield (
-            f"Fewer than {FEW} images, mapped by one run of COLMAP: {', '.join(few)}. Another seed"
-            " may register many more of them, or many fewer; --set repeats=5 measures how much the"
-            " runs differ."
-        )
+    """Yields a warning for each scene of which COLMAP registered nothing."""
     for scene in scenes:
         failed = sum(not run["registered"] for run in of_scenes[scene.name])
         if failed:

@@ -29,6 +29,8 @@ from protocols.eth.structure import Matched
 
 SIDE = 16  # images; a full tile of images of 10,000 keypoints takes a minute on two cores
 
+KEPT = "matches"  # kind of results in the cache
+
 Tile = tuple[int, int]
 Read = Callable[[int], Vectors]  # gives the vectors of an image by its number in the scene
 
@@ -62,12 +64,7 @@ def matched(
             made = _matches(vectors.__getitem__, pairs, distance, ratio, origin, advance)
             found |= zip(pairs, made, strict=True)
             origins.append(origin)
-
-    def remove() -> None:
-        for origin in origins:
-            caches.kept("matches").remove(origin)
-
-    unfinished.done_with(remove)
+    unfinished.done_with((KEPT, origin) for origin in origins)
     return {pair: found[pair] for pair in wanted}
 
 
@@ -112,7 +109,7 @@ def _matches(
     advance: Callable[[int], None] = lambda done: None,
 ) -> list[np.ndarray]:
     """The matches of the pairs of a tile, from the cache if it has them."""
-    kept = caches.kept("matches")
+    kept = caches.kept(KEPT)
     known = kept.read_array(origin)
     if known is not None:
         advance(len(pairs))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,10 +13,13 @@ import pytest
 from hpatches_files import LENGTHS, SPLITS, write_set
 
 import harness
-from harness import loading
+from harness import loading, unfinished
 from harness.cluster import fan_out, units
 from harness.errors import HarnessError, InputError
+from harness.files import home
 from harness.records import record as results
+from protocols.eth import tiles
+from protocols.eth.sample import SCENE, sample
 
 SLOW = """
 import os, time
@@ -142,7 +146,8 @@ def test_a_unit_runs_twice_and_its_block_is_described_once(small, tmp_path, slow
         assert sizes == [block.size for block in protocol.dataset.blocks]
         described = (tmp_path / "told").read_text().splitlines()
         assert len(described) == len({block.sha256 for block in protocol.dataset.blocks})
-        text, _ = units.score(work, slow, 0, sizes)
+        text, _, pieces = units.finish(work, slow, 0, ())
+        assert not pieces
         assert (tmp_path / "told").read_text().splitlines() == described
     (expected,) = harness.evaluate(slow, "hpatches/matching", data=small, cache=False)
     assert text == results.to_json(expected)
@@ -165,9 +170,12 @@ def test_a_worker_with_other_data_is_refused(small, tmp_path):
             self.function, self.given = function, given
 
         def result(self):
-            *given, last = self.given
-            last = [one.result() for one in last] if isinstance(last, list) else last
-            return self.function(*given, last)
+            return self.function(*map(value, self.given))
+
+    def value(given):
+        if isinstance(given, list):
+            return [value(one) for one in given]
+        return given.result() if isinstance(given, Done) else given
 
     with asked(small) as (work, _):
         protocols = loading.load_protocols("hpatches/matching", {"data": other})
@@ -186,3 +194,102 @@ def test_what_workers_cannot_do_is_said_before_the_work(small):
             harness.evaluate("rootsift", "hpatches/matching", data=small, **given)
     with pytest.raises(HarnessError, match="names or paths"):
         harness.evaluate(model, "hpatches/matching", data=small, workers=1)
+
+
+TOLD = """
+import os, time
+from harness.plugins import model
+from protocols.eth import tiles
+
+tiles.SIDE = 1  # a unit for each pair of the five images
+if not hasattr(tiles, "plain"):
+    tiles.plain = tiles.match
+
+def match(*given):
+    with open(os.environ["TOLD"], "a") as told:
+        told.write(f"{os.getpid()}\\n")
+    time.sleep(0.3)
+    return tiles.plain(*given)
+
+tiles.match = match
+
+def told():
+    return model("brief")
+"""
+
+
+@pytest.fixture
+def matching(tmp_path, monkeypatch):
+    """A model whose file makes matching tell who does it, in units of one pair."""
+    for name in ("SIDE", "match"):
+        monkeypatch.setattr(tiles, name, getattr(tiles, name))  # so that they are put back
+    (tmp_path / "told.py").write_text(TOLD)
+    monkeypatch.setenv("TOLD", str(tmp_path / "who"))
+    return f"{tmp_path / 'told.py'}:told"
+
+
+@pytest.fixture
+def two_rooms(tmp_path):
+    """Two scenes of five images each; one has the images of the other, in another order."""
+    folder = shutil.copytree(sample(), tmp_path / "rooms")
+    (folder / "dataset.json").unlink()
+    other = shutil.copytree(folder / SCENE, folder / "attic")
+    for part in ("images", "keypoints", "points", "gt_dense_cameras"):
+        for file in sorted((other / part).iterdir()):
+            file.rename(file.with_name(f"{9 - int(file.name[:4]):04}{file.name[4:]}"))
+    return folder
+
+
+def left(kind):
+    return [*home.cache(kind).rglob("*.entry")]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},  # each scene is scored alone
+        {"pairs": "retrieval", "neighbours": 2, "repeats": 2},  # which scenes can't be
+    ],
+)
+def test_pairs_of_images_fan_out_and_a_killed_worker_loses_nothing(
+    two_rooms, tmp_path, matching, monkeypatch, options
+):
+    who, killed = tmp_path / "who", []
+    with scheduler(tmp_path, workers=2) as (address, workers):
+
+        def killing(client, work, models, protocols, done, scored):
+            def count(units):
+                scored(units)
+                if not killed and who.exists():  # in the middle: pairs are being matched
+                    first = int(who.read_text().split()[0])
+                    killed.extend(process for process in workers if process.pid == first)
+                    killed[0].send_signal(signal.SIGKILL)
+
+            yield from outcomes(client, work, models, protocols, done, count)
+
+        outcomes = fan_out.outcomes
+        monkeypatch.setattr(fan_out, "outcomes", killing)
+        harness.evaluate(
+            matching, "eth", data=two_rooms, results=tmp_path / "many", scheduler=address, **options
+        )
+    assert killed[0].wait() == -signal.SIGKILL
+    assert len(set(who.read_text().split())) == 2
+    assert not left("matches") and not left("scores")
+    harness.evaluate(matching, "eth", data=two_rooms, results=tmp_path / "one", **options)
+    assert files(tmp_path / "one") == files(tmp_path / "many")
+    assert not left("matches")
+
+
+def test_parts_that_were_scored_are_not_scored_again(small, monkeypatch):
+    with asked(small) as (work, (protocol,)):
+        names = protocol.parts.names
+        for name in names:
+            units.score_part(work, "rootsift", 0, name)
+        monkeypatch.setattr(units.evaluation, "describe", None)
+        text, _, pieces = units.finish(work, "rootsift", 0, names)
+        assert len(left("scores")) == len(pieces) == len(names)
+        unfinished.remove(pieces)
+        assert not left("scores")
+    monkeypatch.undo()
+    (expected,) = harness.evaluate("rootsift", "hpatches/matching", data=small)
+    assert text == results.to_json(expected)
