@@ -39,3 +39,11 @@ def worth_apart(protocol: Protocol) -> Sequence[str]:
         return ()
     needed = sum(len(parts.rows(name)) for name in parts.names)
     return parts.names if needed <= TWICE * len(protocol.dataset) else ()
+
+
+def units_ahead(protocol: Protocol) -> Mapping[str, int]:
+    """Number of units in which work can be done ahead, of each part; empty if there is none."""
+    parts = protocol.parts
+    if parts is None or parts.ahead is None:
+        return {}
+    return {name: parts.ahead.units(name) for name in parts.names}

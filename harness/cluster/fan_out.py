@@ -14,7 +14,7 @@ from harness import extras, loading
 from harness.cluster import units
 from harness.cluster.units import Work
 from harness.errors import ComputeError, InputError
-from harness.parts import worth_apart
+from harness.parts import units_ahead, worth_apart
 from harness.records.record import Record, TrainedOnAll
 from harness.settings import Options
 from harness.types import Protocol
@@ -136,13 +136,10 @@ def shared_work(protocol: str, options: Options, device: str, batch_size: int) -
 
 def scoring_units(protocols: Sequence[Protocol]) -> int:
     """Number of units of each model after its description: work ahead, parts, and the record."""
-    count = 0
-    for protocol in protocols:
-        apart = worth_apart(protocol)
-        ahead = protocol.parts.ahead if protocol.parts else None
-        of_ahead = [ahead.units(name) for name in protocol.parts.names] if ahead else []
-        count += len(apart) + sum(of_ahead) + 1
-    return count
+    return sum(
+        len(worth_apart(protocol)) + sum(units_ahead(protocol).values()) + 1
+        for protocol in protocols
+    )
 
 
 def outcomes(
@@ -232,14 +229,10 @@ def _submit(client: "Client", work: Work, model: str, protocols: Sequence[Protoc
             described[shared] = after(own)
             blocks += own
         apart = worth_apart(protocol)
-        ahead = protocol.parts.ahead if protocol.parts else None
         before: list[Future[Any]] = []
         ready: dict[str, Future[Any]] = {}  # by the part
-        for part in protocol.parts.names if protocol.parts and ahead else ():
-            own = [
-                ask(units.work_ahead, number, part, i, described[shared])
-                for i in range(ahead.units(part))
-            ]
+        for part, count in units_ahead(protocol).items():
+            own = [ask(units.work_ahead, number, part, i, described[shared]) for i in range(count)]
             ready[part] = after(own)
             before += own
         parts = [

@@ -28,7 +28,6 @@ ITERATIONS = 20
 SEED = 0
 
 
-@threadpool_limits.wrap(limits=1, user_api="blas")  # more threads round otherwise
 def alike(
     count: int,
     vectors: Callable[[int], np.ndarray],
@@ -43,6 +42,13 @@ def alike(
         distance: of the vectors.
         neighbours: images that are found for each image.
     """
+    with threadpool_limits(1, user_api="blas"):  # more threads round otherwise
+        return _alike(count, vectors, distance, neighbours)
+
+
+def _alike(
+    count: int, vectors: Callable[[int], np.ndarray], distance: Distance, neighbours: int
+) -> list[tuple[int, int]]:
     most = -(-SAMPLE // max(count, 1))
     sample = [_thinned(numbers_of(vectors(row), distance), most) for row in range(count)]
     learned = np.concatenate(sample)
