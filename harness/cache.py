@@ -49,8 +49,12 @@ class Cache:
         """Store the contents of an entry; a failure is logged once and otherwise ignored."""
         if self.spare is not None:
             return  # `home.writable` has logged it already
+        file = self._file(self.root, origin)
         try:
-            _write(self._file(self.root, origin), lambda stream: stream.write(contents))
+            try:
+                _write(file, lambda stream: stream.write(contents))
+            except FileNotFoundError:  # `remove` of another process has just removed the folder
+                _write(file, lambda stream: stream.write(contents))
         except OSError as error:
             _warn_once(self.root, error.strerror or str(error))
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from harness.types import Parts, Protocol, Scores
 
-TWICE = 2  # parts that together need more than this many times all rows are not scored apart
+OFTEN = 2  # times: parts that need each row more often, in the mean, are not scored apart
 
 
 def together(parts: Parts, scored: Sequence[Scores]) -> Scores:
@@ -38,7 +38,7 @@ def worth_apart(protocol: Protocol) -> Sequence[str]:
     if parts is None or len(parts.names) < 2 or not parts.sums_intervals:
         return ()
     needed = sum(len(parts.rows(name)) for name in parts.names)
-    return parts.names if needed <= TWICE * len(protocol.dataset) else ()
+    return parts.names if needed <= OFTEN * len(protocol.dataset) else ()
 
 
 def units_ahead(protocol: Protocol) -> Mapping[str, int]:

@@ -95,7 +95,7 @@ def work_ahead(
     """
     made, one = _opened(work, model, protocol)
     parts = one.parts
-    if parts is not None and parts.ahead is not None and _apart(work, model, protocol):
+    if parts is not None and parts.ahead is not None and _is_whole(work, model, protocol):
         parts.ahead.do(part, number, _reader(work, model, protocol), made.distance)
 
 
@@ -200,25 +200,30 @@ def _scores(table: dict[str, Any]) -> Scores:
     return Scores(table["values"], table["scenes"], intervals, tuple(table["warnings"]))
 
 
-@lru_cache(maxsize=OPEN)
 def _apart(work: Work, model: str, protocol: int) -> bool:
-    """Whether parts can be scored apart: not if the model was trained on some of them.
+    """Whether parts are scored apart; if not, `finish` scores the protocol as a whole.
 
-    Nor are folders of vectors, whose blocks are checked together. `finish` does these as a whole.
+    They are not for a model that was trained on some of them, nor for a folder of vectors, whose
+    blocks are checked together.
     """
+    made, _ = _opened(work, model, protocol)
+    return isinstance(made, Descriptor) and _is_whole(work, model, protocol)
+
+
+@lru_cache(maxsize=OPEN)
+def _is_whole(work: Work, model: str, protocol: int) -> bool:
+    """Whether a model is scored on all cells of a protocol."""
     made, one = _opened(work, model, protocol)
     try:
-        refused = evaluation.admitted(made, one, data_names.known())
+        return not evaluation.admitted(made, one, data_names.known())
     except TrainedOnAll:
         return False
-    return not refused and isinstance(made, Descriptor)
 
 
 def _whole_blocks(dataset: Dataset, rows: Rows) -> Rows:
     """The rows of all blocks that have some of the given rows: blocks are cached as a whole."""
-    ends = np.cumsum([0, *(block.size for block in dataset.blocks)])
-    numbers = np.unique(np.searchsorted(ends, rows, side="right")) - 1
-    return np.concatenate([np.arange(ends[i], ends[i + 1]) for i in numbers])
+    block = np.repeat(np.arange(len(dataset.blocks)), [one.size for one in dataset.blocks])
+    return np.flatnonzero(np.isin(block, np.unique(block[rows])))
 
 
 def token_file(token: str) -> Path:

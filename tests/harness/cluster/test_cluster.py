@@ -11,12 +11,15 @@ from contextlib import contextmanager
 
 import pytest
 from hpatches_files import LENGTHS, SPLITS, write_set
+from phototour_files import made_scene
 
 import harness
 from harness import loading, unfinished
 from harness.cluster import fan_out, units
 from harness.errors import HarnessError, InputError
+from harness.evaluation import export_vectors
 from harness.files import home
+from harness.parts import worth_apart
 from harness.records import record as results
 from protocols.eth import tiles
 from protocols.eth.sample import SCENE, sample
@@ -153,34 +156,41 @@ def test_a_unit_runs_twice_and_its_block_is_described_once(small, tmp_path, slow
     assert text == results.to_json(expected)
 
 
+class OneByOne:
+    """A client whose units run in this process, when their results are wanted."""
+
+    def submit(self, function, *given, **_):
+        return Waiting(function, given)
+
+    def cancel(self, _):
+        pass
+
+
+class Waiting:
+    def __init__(self, function, given):
+        self.function, self.given, self.found = function, given, None
+
+    def result(self):
+        if self.found is None:
+            self.found = [self.function(*map(value, self.given))]
+        return self.found[0]
+
+
+def value(given):
+    if isinstance(given, list):
+        return [value(one) for one in given]
+    return given.result() if isinstance(given, Waiting) else given
+
+
 def test_a_worker_with_other_data_is_refused(small, tmp_path):
     other = write_set(
         tmp_path / "other", {name: length + 1 for name, length in LENGTHS.items()}, splits=SPLITS
     )
 
-    class Client:
-        def submit(self, function, *given, **_):
-            return Done(function, given)
-
-        def cancel(self, _):
-            pass
-
-    class Done:
-        def __init__(self, function, given):
-            self.function, self.given = function, given
-
-        def result(self):
-            return self.function(*map(value, self.given))
-
-    def value(given):
-        if isinstance(given, list):
-            return [value(one) for one in given]
-        return given.result() if isinstance(given, Done) else given
-
     with asked(small) as (work, _):
         protocols = loading.load_protocols("hpatches/matching", {"data": other})
         with pytest.raises(InputError, match="give data that all machines share"):
-            list(fan_out.outcomes(Client(), work, ["rootsift"], protocols))
+            list(fan_out.outcomes(OneByOne(), work, ["rootsift"], protocols))
 
 
 def test_what_workers_cannot_do_is_said_before_the_work(small):
@@ -293,3 +303,34 @@ def test_parts_that_were_scored_are_not_scored_again(small, monkeypatch):
     monkeypatch.undo()
     (expected,) = harness.evaluate("rootsift", "hpatches/matching", data=small)
     assert text == results.to_json(expected)
+
+
+TRAINED = """
+from dataclasses import replace
+from harness.plugins import model
+
+def on_one():
+    return replace(model("brief"), name="on-one", trained_on=frozenset({"phototour/liberty"}))
+"""
+
+
+def test_models_that_cannot_be_scored_in_parts_are_scored_as_a_whole(small, tmp_path):
+    scenes = tmp_path / "scenes"
+    for seed, name in enumerate(("liberty", "notredame", "yosemite")):
+        made_scene(scenes / name, 60, seed=seed)
+    (tmp_path / "trained.py").write_text(TRAINED)
+    described = tmp_path / "vectors"
+    (protocol,) = loading.load_protocols("hpatches/matching", {"data": small})
+    export_vectors(harness.load_model("rootsift"), protocol.dataset, described)
+    for model, name, data, refused in (
+        (f"{tmp_path / 'trained.py'}:on_one", "phototour", scenes, ["liberty"]),
+        (str(described), "hpatches/matching", small, []),
+    ):
+        (expected,) = harness.evaluate(model, name, data=data, cache=False)
+        assert list(expected.data.refused) == refused
+        with asked(data, name) as (work, protocols):
+            assert worth_apart(protocols[0])
+            (outcome,) = fan_out.outcomes(OneByOne(), work, [model], protocols)
+        record, _ = outcome.result()
+        assert results.to_json(record) == results.to_json(expected)
+        assert not outcome.pieces
