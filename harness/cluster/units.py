@@ -3,6 +3,7 @@
 A unit is given by names, so that a worker gets no data from the scheduler: it opens the data set
 itself, and finds vectors, matches and scores of parts in the cache that all workers share. A unit
 may run twice, or again after its worker was killed, since the cache and the record do not change.
+The last argument of a unit, `_`, is what it has to wait for.
 """
 
 import json
