@@ -49,8 +49,12 @@ class Cache:
         """Store the contents of an entry; a failure is logged once and otherwise ignored."""
         if self.spare is not None:
             return  # `home.writable` has logged it already
+        file = self._file(self.root, origin)
         try:
-            _write(self._file(self.root, origin), lambda stream: stream.write(contents))
+            try:
+                _write(file, lambda stream: stream.write(contents))
+            except FileNotFoundError:  # `remove` of another process has just removed the folder
+                _write(file, lambda stream: stream.write(contents))
         except OSError as error:
             _warn_once(self.root, error.strerror or str(error))
 
@@ -64,6 +68,13 @@ class Cache:
         stream = io.BytesIO()
         np.save(stream, array, allow_pickle=False)
         self.write(origin, stream.getvalue())
+
+    def remove(self, origin: Origin) -> None:
+        """Delete an entry, and its folder if that is empty; the entry may be missing."""
+        file = self._file(self.root, origin)
+        with suppress(OSError):
+            file.unlink()
+            file.parent.rmdir()
 
     def get(self, origin: Origin, make: Callable[[], bytes]) -> bytes:
         """The contents of an entry, computed by `make` and stored if it is missing.

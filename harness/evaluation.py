@@ -12,6 +12,7 @@ import numpy as np
 
 from harness import data_names, vector_folder
 from harness.cache import Cache
+from harness.data_names import DataNames
 from harness.distances import ANGLE, HAMMING
 from harness.errors import FAILURES, ComputeError, InputError, InputTypeError, OutOfMemory, text_of
 from harness.records.record import Record, record, refused, unknown_in_training
@@ -64,19 +65,7 @@ def evaluate(
     told: set[str] = set()
     for protocol in protocols:
         dataset = protocol.dataset
-        kept_from = refused(model, protocol, names)
-        for name in {*unknown_in_training(model, protocol, names)} - told:
-            told.add(name)
-            log.warning(
-                "%s says that it was trained on %r, which no protocol knows, so tables mark it"
-                ' with "?"; %s',
-                model.name, name, names.hint(name),
-            )  # fmt: skip
-        if protocol.distances is not None and model.distance.name not in protocol.distances:
-            raise InputError(
-                f"{protocol.name} takes vectors compared by {' or '.join(protocol.distances)};"
-                f" those of {model.name} are compared by {model.distance.name}"
-            )
+        kept_from = admitted(model, protocol, names, told)
         if (
             described is None
             or described.dataset.blocks is not dataset.blocks
@@ -96,6 +85,38 @@ def evaluate(
         if kept_from:
             scores = _only(protocol.cells.keys() - set(kept_from), scores)
         yield record(model, protocol, scores, probe, kept_from, names)
+
+
+def admitted(
+    model: Model, protocol: Protocol, names: DataNames, told: set[str] | None = None
+) -> list[str]:
+    """The cells of a protocol on which a model gets no score, since it was trained on them.
+
+    Args:
+        model: the model.
+        protocol: the protocol.
+        names: the known data names.
+        told: training data that no protocol knows, of which a warning was logged already.
+
+    Raises:
+        TrainedOnAll: if no cell is left.
+        InputError: if the protocol does not take vectors of the model's distance.
+    """
+    kept_from = refused(model, protocol, names)
+    told = set() if told is None else told
+    for name in {*unknown_in_training(model, protocol, names)} - told:
+        told.add(name)
+        log.warning(
+            "%s says that it was trained on %r, which no protocol knows, so tables mark it"
+            ' with "?"; %s',
+            model.name, name, names.hint(name),
+        )  # fmt: skip
+    if protocol.distances is not None and model.distance.name not in protocol.distances:
+        raise InputError(
+            f"{protocol.name} takes vectors compared by {' or '.join(protocol.distances)};"
+            f" those of {model.name} are compared by {model.distance.name}"
+        )
+    return kept_from
 
 
 def _only(cells: Set[str], scores: Scores) -> Scores:
@@ -141,7 +162,7 @@ def describe(
             of vectors counts the rows of its files.
         ComputeError: if the model fails; names the model and the block.
     """
-    vectors = np.empty((len(dataset), model.width), model.distance.dtype)
+    vectors = np.zeros((len(dataset), model.width), model.distance.dtype)  # no memory until written
     start = 0
     of_blocks: dict[str, Vectors] = {}
     for block, of_block in described_blocks(
@@ -153,8 +174,8 @@ def describe(
         leave_out=leave_out,
         rows=rows,
     ):
-        vectors[start : start + block.size] = of_block
-        if not is_of(block, leave_out):
+        if of_block is not None:
+            vectors[start : start + block.size] = of_block
             of_blocks[block.name] = vectors[start : start + block.size]
         start += block.size
         progress(block.size)
@@ -172,12 +193,13 @@ def described_blocks(
     probe: str | None = None,
     leave_out: Collection[str] = (),
     rows: Rows | None = None,
-) -> Iterator[tuple[Block, Vectors]]:
+) -> Iterator[tuple[Block, Vectors | None]]:
     """Yields each block of a data set with its checked vectors, from the cache if it has them.
 
-    A block of which only some rows are wanted is not cached.
+    The vectors of a block are None if it is left out or none of its rows are wanted. A block of
+    which only some rows are wanted is not cached.
     """
-    of_model = _origin(model, probe) if cache and isinstance(model, Descriptor) else {}
+    of_model = origin(model, probe) if cache and isinstance(model, Descriptor) else {}
     wanted = np.ones(len(dataset), bool)
     if rows is not None:
         wanted[:] = False
@@ -187,7 +209,7 @@ def described_blocks(
         some = wanted[start : start + block.size]
         start += block.size
         if is_of(block, leave_out) or (block.size and not some.any()):
-            yield block, np.zeros((block.size, model.width), model.distance.dtype)
+            yield block, None
         elif isinstance(model, VectorFolder) or some.all():
             yield block, _of_block(model, block, cache, of_model, batch_size)
         else:
@@ -196,16 +218,16 @@ def described_blocks(
             yield block, vectors
 
 
-def keep_block(
+def vectors_of(
     model: Model, block: Block, cache: Cache, *, batch_size: int = BATCH, probe: str | None = None
-) -> None:
-    """Describe a block into the cache, unless it is there; a folder of vectors is not cached.
+) -> Vectors:
+    """The checked vectors of a block, from the cache; they are described into it if it lacks them.
 
     Raises:
         InputError, ComputeError: as `describe` does.
     """
-    if isinstance(model, Descriptor):
-        _of_block(model, block, cache, _origin(model, probe), batch_size)
+    of_model = origin(model, probe) if isinstance(model, Descriptor) else {}
+    return _of_block(model, block, cache, of_model, batch_size)
 
 
 def _of_block(
@@ -214,13 +236,13 @@ def _of_block(
     """The checked vectors of a block, from the cache if it has them."""
     if isinstance(model, VectorFolder):
         return _checked(model, block.name, block.size, model.read(block))
-    origin = {**of_model, "block": block.sha256}
-    known = cache.read_array(origin) if cache else None
+    of_block = {**of_model, "block": block.sha256}
+    known = cache.read_array(of_block) if cache else None
     if known is not None:
         return _checked(model, block.name, block.size, known)
     vectors = _described(model, block.name, _patches(block), batch_size)
     if cache:
-        cache.write_array(origin, vectors)
+        cache.write_array(of_block, vectors)
     return vectors
 
 
@@ -268,7 +290,8 @@ def export_vectors(
 ) -> None:
     """Write the vectors of a data set in the official HPatches format, one CSV file per block."""
     for block, vectors in described_blocks(model, dataset, cache=cache, batch_size=batch_size):
-        vector_folder.write(out, block.name, vectors, model.distance, dim=model.dim)
+        if vectors is not None:  # all are described
+            vector_folder.write(out, block.name, vectors, model.distance, dim=model.dim)
         progress(block.size)
     vector_folder.describe_folder(out, model)
 
@@ -331,7 +354,8 @@ def _checked(model: Model, name: str, n: int, vectors: Vectors) -> Vectors:
     return vectors
 
 
-def _origin(model: Descriptor, probe: str | None) -> dict[str, str]:
+def origin(model: Descriptor, probe: str | None) -> dict[str, str]:
+    """All that decides the vectors of a model, for keys of caches."""
     return {
         "model": model.name,
         "code": model.code,

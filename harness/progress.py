@@ -7,6 +7,7 @@ since a silent process looks as if it hangs.
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import timedelta
 from threading import Event, Thread
 
@@ -76,7 +77,8 @@ class Bar(Progress):
     def _tell(self) -> None:
         pause = FIRST
         while not self._ended.wait(pause):
-            for task in self.tasks:
+            running = [task for task in self.tasks if not task.finished]
+            for task in running or self.tasks:
                 log.info("%s", self._line(task))
             pause = EVERY
 
@@ -88,14 +90,39 @@ def bar(*, silent: bool = False) -> Bar:
     return Bar(*columns, TimeRemainingColumn(), silent=silent)
 
 
+_shown: ContextVar[Bar | None] = ContextVar("shown", default=None)
+
+
 @contextmanager
 def shown(
     title: str, total: int | None = None, *, silent: bool = False
 ) -> Iterator[Callable[[int], None]]:
     """Show the progress of one task during the block; yields a function that adds steps."""
     with bar(silent=silent) as made:
+        before = _shown.set(made)
         task = made.add_task(visible(title), total=total)
+        try:
+            yield lambda done: made.advance(task, done)
+        finally:
+            _shown.reset(before)
+
+
+@contextmanager
+def step(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a step of the task that `shown` shows, below it; yields a function that adds progress.
+
+    Nothing is shown outside of `shown`. So code that is far from the command line needs not know
+    whether the user wants to see progress. The function may be called from any thread.
+    """
+    made = _shown.get()
+    if made is None:
+        yield lambda done: None
+        return
+    task = made.add_task(visible(title), total=total)
+    try:
         yield lambda done: made.advance(task, done)
+    finally:
+        made.remove_task(task)
 
 
 @contextmanager

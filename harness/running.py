@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness import progress
+from harness import progress, unfinished
 from harness.cache import Cache
 from harness.cluster import fan_out
 from harness.cluster.units import Work
@@ -143,11 +143,16 @@ def here(
             watch = _Stopwatch(model) if isinstance(model, Descriptor) else None
             timed = replace(watch.model, describe=watch.describe) if watch else model
             size = len(protocols[0].dataset)
-            with progress.describing(model.name, size, title, silent=not shown) as advance:
+            with (
+                unfinished.kept_until_end() as pieces,
+                progress.describing(model.name, size, title, silent=not shown) as advance,
+            ):
                 for record in evaluate(
                     timed, protocols, cache=cache, batch_size=batch_size, progress=advance
                 ):
                     keeper.keep(record, begun, platform.node(), **(watch.speed if watch else {}))
+                if keeper.lost:
+                    pieces.clear()  # the next try goes on from them
 
 
 def on_cluster(
@@ -176,11 +181,17 @@ def on_cluster(
     begun = time.perf_counter()
     different = {id(one.dataset.blocks): len(one.dataset) for one in protocols}
     total = len(models) * sum(different.values())
-    with progress.shown("patches described by workers", total, silent=not shown) as advance:
-        for outcome in fan_out.outcomes(client, work, models, protocols, advance):
+    units = len(models) * fan_out.scoring_units(protocols)
+    with (
+        progress.shown("patches described by workers", total, silent=not shown) as advance,
+        progress.step("units scored by workers", units) as scored,
+    ):
+        for outcome in fan_out.outcomes(client, work, models, protocols, advance, scored):
             with _passing_over(keeper, is_last=outcome.model == models[-1]):
                 record, host = outcome.result()
                 keeper.keep(record, begun, host)
+                if not keeper.lost:
+                    unfinished.remove(outcome.pieces)
 
 
 @contextmanager

@@ -235,8 +235,22 @@ class Scores:
 
 
 @dataclass(frozen=True, eq=False)
+class Ahead:
+    """Work on a part that can be done ahead of its scoring, in units, in any order and anywhere.
+
+    The result of a unit is kept in the cache, by its contents; `Parts.score` goes on from it. So
+    units of hours of work fan out over machines, and an interrupted scoring continues.
+    """
+
+    units: Callable[[str], int]  # number of units of a part
+    # Do a unit of a part, by its number, unless its result is kept. The function gives the vectors
+    # of a block of the data set, by its number; it is the same object for all units of a model.
+    do: Callable[[str, int, Callable[[int], Vectors], Distance], None]
+
+
+@dataclass(frozen=True, eq=False)
 class Parts:
-    """Parts of a protocol that can be scored alone, such as scenes, so that records can be audited.
+    """Parts of a protocol that can be scored alone, such as scenes: for audits and for clusters.
 
     Each score of the protocol is either a part's own (in the result of `score`) or follows from the
     scores of all parts (in the result of `sum_up`).
@@ -245,11 +259,12 @@ class Parts:
     names: tuple[str, ...]
     # Rows of the data set whose vectors a part needs; other vectors may be zeros.
     rows: Callable[[str], Rows]
-    # The breakdowns of some parts, and their own scores and intervals.
+    # The breakdowns of some parts, and their own scores, intervals and warnings.
     score: Callable[[Descriptions, Sequence[str]], Scores]
-    # From the numbers of all parts: the scores and intervals that follow from them.
+    # From the numbers of all parts: the scores, intervals and warnings that follow from them.
     sum_up: Callable[[Scores], Scores]
     sums_intervals: bool = True  # False: intervals that are not a part's own can't be summed up
+    ahead: Ahead | None = None  # None: nothing takes so long
 
 
 @dataclass(frozen=True, eq=False)

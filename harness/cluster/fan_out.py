@@ -6,7 +6,7 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,11 @@ from harness import extras, loading
 from harness.cluster import units
 from harness.cluster.units import Work
 from harness.errors import ComputeError, InputError
+from harness.parts import units_ahead, worth_apart
 from harness.records.record import Record, TrainedOnAll
 from harness.settings import Options
 from harness.types import Protocol
+from harness.unfinished import Piece
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -25,7 +27,7 @@ AT_ONCE = 4  # models whose units are with the scheduler
 PATIENCE = 10  # seconds that a scheduler has to answer
 ON_GPU = {"GPU": 1}  # what a worker declares: dask worker ADDRESS --resources GPU=1
 
-Done = Callable[[int], None]  # called with the number of patches described since the last call
+Done = Callable[[int], None]  # called with the number of patches or units since the last call
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Outcome:
 
     model: str
     found: tuple[Record, str] | TrainedOnAll
+    pieces: tuple[Piece, ...] = ()  # in the cache, not needed any more when the record is kept
 
     def result(self) -> tuple[Record, str]:
         """The record, and the name of the machine that scored.
@@ -131,18 +134,27 @@ def shared_work(protocol: str, options: Options, device: str, batch_size: int) -
         file.unlink(missing_ok=True)
 
 
+def scoring_units(protocols: Sequence[Protocol]) -> int:
+    """Number of units of each model after its description: work ahead, parts, and the record."""
+    return sum(
+        len(worth_apart(protocol)) + sum(units_ahead(protocol).values()) + 1
+        for protocol in protocols
+    )
+
+
 def outcomes(
     client: "Client",
     work: Work,
     models: Sequence[str],
     protocols: Sequence[Protocol],
     done: Done = lambda patches: None,
+    scored: Done = lambda units: None,
 ) -> Iterator[Outcome]:
     """Yields what the cluster gives for each model on each protocol, in this order.
 
-    Vectors of a block are described by one worker, into the cache; then another worker may score
-    them. If a worker is lost, its units run on others. Blocks in the cache are not described again,
-    so that an evaluation that was stopped goes on.
+    Vectors of a block are described by one worker, into the cache; then other workers work ahead on
+    parts of protocols, score parts, and make records. If a worker is lost, its units run on others.
+    What is in the cache is not done again, so that an evaluation that was stopped goes on.
 
     Args:
         client: of the cluster.
@@ -150,66 +162,94 @@ def outcomes(
         models: names or paths; each worker must be able to open them.
         protocols: those of `work`, as they are opened here.
         done: told of described patches.
+        scored: told of units that are done after the description; see `scoring_units`.
 
     Raises:
         ComputeError: if a unit ends one worker after the other, for example out of memory.
         InputError: if a worker has other data or another version of a protocol.
         HarnessError: as the units raise it.
     """
+    work = replace(work, expected=tuple((p.version, p.dataset.sha256) for p in protocols))
     waiting = deque(models)
-    asked: deque[tuple[str, list[Future[Any]], list[Future[Any]]]] = deque()
+    asked: deque[tuple[str, _Asked]] = deque()
     try:
         while waiting or asked:
             while waiting and len(asked) < AT_ONCE:
                 model = waiting.popleft()
-                asked.append((model, *_submit(client, work, model, protocols)))
-            model, blocks, scores = asked.popleft()
-            for block in blocks:
+                asked.append((model, _submit(client, work, model, protocols)))
+            model, units_of_model = asked.popleft()
+            for block in units_of_model.blocks:
                 done(_result(block, model))
-            for protocol, score in zip(protocols, scores, strict=True):
-                yield _outcome(model, protocol, score)
+            for before, record in units_of_model.records:
+                for unit in before:
+                    _result(unit, model)
+                    scored(1)
+                yield _outcome(model, record)
+                scored(1)
     finally:
         with suppress(Exception):  # the connection may be closed
-            client.cancel([one for _, blocks, scores in asked for one in (*blocks, *scores)])
+            client.cancel([one for _, of_model in asked for one in of_model.all()])
 
 
-def _submit(
-    client: "Client", work: Work, model: str, protocols: Sequence[Protocol]
-) -> tuple[list["Future[Any]"], list["Future[Any]"]]:
-    """The units of one model: of its blocks, each once, and of its scores."""
+@dataclass(frozen=True)
+class _Asked:
+    """The units of one model that are with the scheduler."""
+
+    blocks: list["Future[Any]"]
+    # For each protocol: its work ahead and its parts, and its record.
+    records: list[tuple[list["Future[Any]"], "Future[Any]"]]
+
+    def all(self) -> Iterator["Future[Any]"]:
+        yield from self.blocks
+        for before, record in self.records:
+            yield from (*before, record)
+
+
+def _submit(client: "Client", work: Work, model: str, protocols: Sequence[Protocol]) -> _Asked:
+    """Ask for all units of one model: of its blocks, each once, and of its scores."""
+
+    def ask(unit: Callable[..., Any], *given: Any, **options: Any) -> "Future[Any]":
+        return client.submit(unit, work, model, *given, pure=False, **options)
+
+    def after(some: list["Future[Any]"]) -> "Future[Any]":
+        """One future for many: thousands that wait for thousands would be millions of links."""
+        return client.submit(units.after, some, pure=False)
+
     resources = ON_GPU if work.device == "cuda" else {}
-    described: dict[int, list[Future[Any]]] = {}  # by the identity of the blocks that tasks share
-    scores = []
+    blocks: list[Future[Any]] = []
+    described: dict[int, Future[Any]] = {}  # by the identity of the blocks that tasks share
+    records = []
     for number, protocol in enumerate(protocols):
-        blocks = protocol.dataset.blocks
-        if id(blocks) not in described:
-            described[id(blocks)] = [
-                client.submit(
-                    units.describe, work, model, number, i, resources=resources, pure=False
-                )
-                for i in range(len(blocks))
+        shared = id(protocol.dataset.blocks)
+        if shared not in described:
+            own = [
+                ask(units.describe, number, i, resources=resources)
+                for i in range(len(protocol.dataset.blocks))
             ]
-        scores.append(
-            client.submit(units.score, work, model, number, described[id(blocks)], pure=False)
-        )
-    return [one for blocks in described.values() for one in blocks], scores
+            described[shared] = after(own)
+            blocks += own
+        apart = worth_apart(protocol)
+        before: list[Future[Any]] = []
+        ready: dict[str, Future[Any]] = {}  # by the part
+        for part, count in units_ahead(protocol).items():
+            own = [ask(units.work_ahead, number, part, i, described[shared]) for i in range(count)]
+            ready[part] = after(own)
+            before += own
+        parts = [
+            ask(units.score_part, number, part, ready.get(part, described[shared]))
+            for part in apart
+        ]
+        needed = after(parts or [described[shared], *ready.values()])
+        records.append(([*before, *parts], ask(units.finish, number, apart, needed)))
+    return _Asked(blocks, records)
 
 
-def _outcome(model: str, protocol: Protocol, score: "Future[Any]") -> Outcome:
+def _outcome(model: str, record: "Future[Any]") -> Outcome:
     try:
-        text, host = _result(score, model)
+        text, host, pieces = _result(record, model)
     except TrainedOnAll as error:
         return Outcome(model, error)
-    record = Record.model_validate_json(text)
-    there = (record.protocol.version, record.data.sha256)
-    here = (protocol.version, protocol.dataset.sha256)
-    if there != here:
-        raise InputError(
-            f"{model}: the worker {host} has version {there[0]} of {protocol.name} on the data"
-            f" {there[1][:12]}, but here they are {here[0]} and {here[1][:12]}: install the same"
-            " code, and give data that all machines share"
-        )
-    return Outcome(model, (record, host))
+    return Outcome(model, (Record.model_validate_json(text), host), tuple(pieces))
 
 
 def _result(future: "Future[Any]", model: str) -> Any:

@@ -1,28 +1,39 @@
-"""The two units of work of a cluster: describe one block, and score one model on one protocol.
+"""The units of work of a cluster: describe a block, work ahead, score a part, make the record.
 
 A unit is given by names, so that a worker gets no data from the scheduler: it opens the data set
-itself, and finds vectors in the cache that all workers share. A unit may run twice, or again after
-its worker was killed, since the cache and the record do not change.
+itself, and finds vectors, matches and scores of parts in the cache that all workers share. A unit
+may run twice, or again after its worker was killed, since the cache and the record do not change.
+The last argument of a unit, `_`, is what it has to wait for.
 """
 
+import json
 import os
 import platform
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-from harness import cache, data_names, evaluation, loading
+import numpy as np
+
+from harness import cache, data_names, evaluation, loading, registry, unfinished
+from harness.cache import Origin
+from harness.code import code_sha256
 from harness.errors import InputError
 from harness.files import home
+from harness.parts import together
 from harness.records import record as results
 from harness.records.record import TrainedOnAll, refused
 from harness.settings import Options
-from harness.types import Descriptor, Protocol
+from harness.types import Dataset, Descriptor, Protocol, Rows, Scores, Vectors
+from harness.unfinished import Piece
 from harness.vector_folder import Model
 
+SCORES = "scores"  # kind of results in the cache
 OPEN = 4  # models, and data sets, that a worker keeps open
+SCORING = ("harness.metrics", "harness.distances", "harness.statistics")  # may change a score
 VERSION = version("descriptor-harness")
 
 
@@ -36,6 +47,7 @@ class Work:
     batch_size: int
     token: str  # name of a file in the cache of the process that asks
     version: str = VERSION  # of the harness
+    expected: tuple[tuple[int, str], ...] = ()  # version and data's sha256 of each protocol
 
 
 def describe(work: Work, model: str, protocol: int, block: int) -> int:
@@ -49,48 +61,170 @@ def describe(work: Work, model: str, protocol: int, block: int) -> int:
 
     Raises:
         InputError: if this worker has another cache or another version of the harness.
-        HarnessError: as `evaluation.keep_block` does.
+        HarnessError: as `evaluation.vectors_of` does.
     """
-    _must_fit(work)
-    made = _model(model, work.device)
-    one = _protocols(work)[protocol]
+    made, one = _opened(work, model, protocol)
     found = one.dataset.blocks[block]
     try:
         kept_from = refused(made, one, data_names.known())
-    except TrainedOnAll:  # `score` tells it
+    except TrainedOnAll:  # `finish` tells it
         return found.size
-    if not evaluation.is_of(found, kept_from):
-        evaluation.keep_block(
-            made,
-            found,
-            cache.kept("vectors"),
-            batch_size=work.batch_size,
-            probe=_probe(model, work.device),
-        )
+    if not evaluation.is_of(found, kept_from) and isinstance(made, Descriptor):
+        _reader(work, model, protocol)(block)
     return found.size
 
 
-def score(work: Work, model: str, protocol: int, described: Sequence[int]) -> tuple[str, str]:
-    """Score a model on a protocol; returns the record as JSON, and the name of this machine.
+def after(_: Sequence[object]) -> None:
+    """Nothing: units that wait for this one wait for all that it waits for."""
+
+
+def work_ahead(
+    work: Work, model: str, protocol: int, part: str, number: int, _: object = None
+) -> None:
+    """Do a unit of work on a part ahead of its scoring; see `Ahead`.
 
     Args:
         work: the evaluation.
         model: a name or a path.
         protocol: number of the protocol in its family.
-        described: what `describe` returned for the blocks: they are in the cache.
+        part: name of the part.
+        number: of the unit.
+
+    Raises:
+        InputError: as `describe` does.
+        HarnessError: as the protocol raises it.
+    """
+    made, one = _opened(work, model, protocol)
+    parts = one.parts
+    if parts is not None and parts.ahead is not None and _is_whole(work, model, protocol):
+        parts.ahead.do(part, number, _reader(work, model, protocol), made.distance)
+
+
+def score_part(work: Work, model: str, protocol: int, part: str, _: object = None) -> None:
+    """Score a part into the cache, unless its scores are there.
+
+    Args:
+        work: the evaluation.
+        model: a name or a path.
+        protocol: number of the protocol in its family.
+        part: name of the part.
 
     Raises:
         InputError: as `describe` does.
         HarnessError: as `evaluation.evaluate` does.
     """
-    _must_fit(work)
-    (record,) = evaluation.evaluate(
-        _model(model, work.device),
-        [_protocols(work)[protocol]],
-        cache=cache.kept("vectors"),
-        batch_size=work.batch_size,
+    if _apart(work, model, protocol):
+        _part(work, model, protocol, part)
+
+
+def finish(
+    work: Work, model: str, protocol: int, apart: Sequence[str], _: object = None
+) -> tuple[str, str, list[Piece]]:
+    """Make the record of a model on a protocol, from the scores of its parts.
+
+    Returns the record as JSON, the name of this machine, and the pieces in the cache that are not
+    needed any more when the record is kept.
+
+    Args:
+        work: the evaluation.
+        model: a name or a path.
+        protocol: number of the protocol in its family.
+        apart: the parts that were scored apart; (): the protocol is scored as a whole.
+
+    Raises:
+        InputError: as `describe` does.
+        HarnessError: as `evaluation.evaluate` does.
+    """
+    made, one = _opened(work, model, protocol)
+    if one.parts is None or not apart or not _apart(work, model, protocol):
+        return _whole(work, model, protocol)
+    scores = together(one.parts, [_part(work, model, protocol, part) for part in apart])
+    record = results.record(
+        made, one, scores, _probe(model, work.device) or "", [], data_names.known()
     )
-    return results.to_json(record), platform.node()
+    pieces = [(SCORES, _origin(work, model, protocol, part)) for part in apart]
+    return results.to_json(record), platform.node(), pieces
+
+
+def _whole(work: Work, model: str, protocol: int) -> tuple[str, str, list[Piece]]:
+    """What `finish` returns for a protocol that is scored as a whole."""
+    made, one = _opened(work, model, protocol)
+    with unfinished.kept_until_end() as pieces:
+        (record,) = evaluation.evaluate(
+            made, [one], cache=cache.kept("vectors"), batch_size=work.batch_size
+        )
+        waiting = [*pieces]
+        pieces.clear()  # they are removed where the record is kept
+    return results.to_json(record), platform.node(), waiting
+
+
+def _part(work: Work, model: str, protocol: int, part: str) -> Scores:
+    """The scores of a part, from the cache if it has them."""
+    kept, origin = cache.kept(SCORES), _origin(work, model, protocol, part)
+    known = kept.read(origin)
+    if known is not None:
+        return _scores(json.loads(known))
+    made, one = _opened(work, model, protocol)
+    assert one.parts is not None
+    with unfinished.kept_until_end():  # what it went on from, until its scores are kept
+        described = evaluation.describe(
+            made,
+            one.dataset,
+            cache=cache.kept("vectors"),
+            batch_size=work.batch_size,
+            probe=_probe(model, work.device),
+            rows=_whole_blocks(one.dataset, one.parts.rows(part)),
+        )
+        scores = one.parts.score(described, [part])
+        kept.write(origin, json.dumps(asdict(scores), default=float).encode())
+    return scores
+
+
+def _origin(work: Work, model: str, protocol: int, part: str) -> Origin:
+    """All that decides the scores of a part."""
+    made, one = _opened(work, model, protocol)
+    assert isinstance(made, Descriptor)
+    maker = registry.load("protocols", one.name)
+    return {
+        **evaluation.origin(made, _probe(model, work.device)),
+        "protocol": [one.name, one.version, dict(one.options)],
+        "scoring": [code_sha256(maker.__module__, *SCORING), version("numpy")],
+        "solvers": {name: version(name) for name in one.libraries},
+        "data": one.dataset.sha256,
+        "part": part,
+    }
+
+
+def _scores(table: dict[str, Any]) -> Scores:
+    """Scores as they were before they became JSON."""
+    intervals = {name: (low, high) for name, (low, high) in table["intervals"].items()}
+    return Scores(table["values"], table["scenes"], intervals, tuple(table["warnings"]))
+
+
+def _apart(work: Work, model: str, protocol: int) -> bool:
+    """Whether parts are scored apart; if not, `finish` scores the protocol as a whole.
+
+    They are not for a model that was trained on some of them, nor for a folder of vectors, whose
+    blocks are checked together.
+    """
+    made, _ = _opened(work, model, protocol)
+    return isinstance(made, Descriptor) and _is_whole(work, model, protocol)
+
+
+@lru_cache(maxsize=OPEN)
+def _is_whole(work: Work, model: str, protocol: int) -> bool:
+    """Whether a model is scored on all cells of a protocol."""
+    made, one = _opened(work, model, protocol)
+    try:
+        return not evaluation.admitted(made, one, data_names.known())
+    except TrainedOnAll:
+        return False
+
+
+def _whole_blocks(dataset: Dataset, rows: Rows) -> Rows:
+    """The rows of all blocks that have some of the given rows: blocks are cached as a whole."""
+    block = np.repeat(np.arange(len(dataset.blocks)), [one.size for one in dataset.blocks])
+    return np.flatnonzero(np.isin(block, np.unique(block[rows])))
 
 
 def token_file(token: str) -> Path:
@@ -116,7 +250,38 @@ def _must_fit(work: Work) -> None:
 @lru_cache(maxsize=OPEN)
 def _protocols(work: Work) -> list[Protocol]:
     options: Options = dict(work.options)
-    return [loading.open_protocol(one, options) for one in loading.protocol_names(work.protocol)]
+    found = [loading.open_protocol(one, options) for one in loading.protocol_names(work.protocol)]
+    for one, there in zip(found, work.expected, strict=False):
+        here = (one.version, one.dataset.sha256)
+        if here != there:
+            raise InputError(
+                f"the worker {platform.node()} has version {here[0]} of {one.name} on the data"
+                f" {here[1][:12]}, but where the work is asked for they are {there[0]} and"
+                f" {there[1][:12]}: install the same code, and give data that all machines share"
+            )
+    return found
+
+
+def _opened(work: Work, model: str, protocol: int) -> tuple[Model, Protocol]:
+    _must_fit(work)
+    return _model(model, work.device), _protocols(work)[protocol]
+
+
+@lru_cache(maxsize=OPEN)
+def _reader(work: Work, model: str, protocol: int) -> Callable[[int], Vectors]:
+    """A function that gives the vectors of blocks by their numbers; the same for all units."""
+    made, one = _opened(work, model, protocol)
+
+    def read(block: int) -> Vectors:
+        return evaluation.vectors_of(
+            made,
+            one.dataset.blocks[block],
+            cache.kept("vectors"),
+            batch_size=work.batch_size,
+            probe=_probe(model, work.device),
+        )
+
+    return read
 
 
 @lru_cache(maxsize=OPEN)

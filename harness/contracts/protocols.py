@@ -9,6 +9,7 @@ import numpy as np
 from harness.contracts.law import Broken, Law, tried
 from harness.distances import HAMMING, L2, Distance
 from harness.metrics import lower_is_better
+from harness.parts import together
 from harness.types import Block, Dataset, Descriptions, Protocol, Scores
 
 RANDOM = 10  # random descriptors, which give mean and spread of chance scores
@@ -214,11 +215,15 @@ def _row_order(protocol: Protocol) -> str:
 
 
 def _parts_alone(protocol: Protocol) -> str:
-    """A part is scored with the vectors of its rows only; all others are zeros."""
+    """A part is scored with the vectors of its rows only; all others are zeros.
+
+    The parts together give the whole to the last bit, since records of a cluster are made of them.
+    """
     if protocol.parts is None:
         return NO_PARTS
     vectors = _normal(protocol)
     whole = _score(protocol, vectors)
+    every = []
     for name in protocol.parts.names:
         some = np.zeros_like(vectors)
         rows = protocol.parts.rows(name)
@@ -227,6 +232,14 @@ def _parts_alone(protocol: Protocol) -> str:
         if alone.scenes.keys() - {name}:
             raise Broken(f"{name} alone has scores of {', '.join(alone.scenes)}")
         _must_hold(alone, whole, f"{name} alone", within=1e-12)
+        every.append(alone)
+    if protocol.parts.sums_intervals:
+        put = together(protocol.parts, every)
+        _must_hold(put, whole, "the parts together", within=0)
+        if left := _numbers(whole).keys() - _numbers(put).keys():
+            raise Broken(f"the parts together lack {min(left)}")
+        if put.warnings != whole.warnings:
+            raise Broken("the parts together have other warnings than the whole")
     return ""
 
 

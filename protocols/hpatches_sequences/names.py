@@ -5,6 +5,7 @@ A set is named `hpatches-sequences` if it has the 116 sequences of HPatches by n
 folder, with "-lossy" at the end if an image was compressed with loss.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +27,31 @@ LARGE = frozenset(
 CVPR 2019; mihaidusmanu/d2-net, folder hpatches_sequences) leaves out."""
 FULL, D2_NET = "full", "d2-net"
 SPLITS = (FULL, D2_NET)
+RECORDED = re.compile(rf"({FULL}|{D2_NET})-([1-9][0-9]*)(?:-([1-9][0-9]*)px)?")
+
+
+def split_name(split: str | None, keypoints: int, size: int | None) -> str:
+    """The name of a split in a record: it also tells the number of keypoints and the size.
+
+    >>> split_name(None, 2000, None), split_name("d2-net", 500, 480)
+    ('full-2000', 'd2-net-500-480px')
+    """
+    return "-".join([split or FULL, str(keypoints), *([] if size is None else [f"{size}px"])])
+
+
+def from_name(name: str | None) -> tuple[str | None, int | None, int | None]:
+    """The split, the number of keypoints and the size that a record's name of a split tells.
+
+    Other names are returned as they are, without numbers.
+
+    >>> from_name("d2-net-500-480px"), from_name("full")
+    (('d2-net', 500, 480), ('full', None, None))
+    """
+    found = RECORDED.fullmatch(name or "")
+    if not found:
+        return name, None, None
+    split, keypoints, size = found.groups()
+    return split, int(keypoints), None if size is None else int(size)
 
 
 def of_split(root: Path, sequences: list[Sequence], split: str | None) -> list[Sequence]:

@@ -7,15 +7,17 @@ here all descriptors have the same keypoints.
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from harness import Descriptions, Protocol, Quantity, Scores, parallel
+from harness import Descriptions, Parts, Protocol, Quantity, Scores, parallel
 from harness.distances import Distance
 from harness.errors import InputError
 from harness.statistics import interval_of_mean
-from harness.types import Vectors
+from harness.types import Rows, Vectors
 from protocols.headlines import HEADLINES
 from protocols.hpatches_sequences.homography import (
     Ransac,
@@ -25,6 +27,7 @@ from protocols.hpatches_sequences.homography import (
 )
 from protocols.hpatches_sequences.images import OPENCV
 from protocols.hpatches_sequences.matching import mutual
+from protocols.hpatches_sequences.names import from_name
 from protocols.hpatches_sequences.reader import ImagePair, open_set
 from protocols.hpatches_sequences.sample import sample
 from protocols.imaging.keypoint_patches import EXTENT, KeypointCut
@@ -79,6 +82,7 @@ def hpatches_sequences(
     Args:
         data: folder of sequences; None: the sample.
         split: "full", or "d2-net" for the 108 sequences of HPatches that D2-Net's benchmark tests.
+            As records name it, it tells `keypoints` and `size`, too: "full-2000-480px".
         keypoints: most keypoints of an image, the strongest.
         size: the shorter side of all images, in pixels; they are resized, and all errors are in
             pixels of the resized images. None leaves images as they are.
@@ -92,9 +96,15 @@ def hpatches_sequences(
             f"ransac={ransac:g}, seeds={seeds}: ransac must be above 0, and seeds at least 1"
         )
     cut = KeypointCut(extent=float(extent))
+    split, keypoints, size = _numbers(split, keypoints, size)
     root = sample() if data is None else data
     opened = open_set(root, split, keypoints=keypoints, size=size, cut=cut)
     how = Ransac(float(ransac), seeds)
+    scenes = tuple(dict.fromkeys(pair.scene for pair in opened.pairs))
+
+    def alone(described: Descriptions, names: Sequence[str]) -> Scores:
+        return Scores({}, _scenes([p for p in opened.pairs if p.scene in names], described, how))
+
     return Protocol(
         "hpatches-sequences",
         VERSION,
@@ -110,7 +120,34 @@ def hpatches_sequences(
             "patches": f"side {cut.side} px, extent {cut.extent:g}, smoothing {cut.smoothing:g}",
             "ransac": str(how),
         },
+        parts=Parts(
+            scenes,
+            partial(_rows, opened.pairs),
+            alone,
+            lambda found: replace(_sum_up(opened.pairs, found.scenes), scenes={}),
+        ),
     )
+
+
+def _numbers(
+    split: str | None, keypoints: int, size: int | None
+) -> tuple[str | None, int, int | None]:
+    """The split, keypoints and size that are meant, if the split has a record's name."""
+    plain, told, pixels = from_name(split)
+    if told is None:
+        return split, keypoints, size
+    if keypoints not in (KEYPOINTS, told) or size not in (None, pixels):
+        raise InputError(
+            f"split {split}: it is of {told} keypoints and of the size {pixels or 'none'}, but"
+            f" keypoints={keypoints}, size={size or 'none'} are given: leave one out"
+        )
+    return plain, told, pixels
+
+
+def _rows(pairs: Sequence[ImagePair], scene: str) -> Rows:
+    """Rows of all keypoints of a sequence."""
+    ends = [(one.start, one.stop) for pair in pairs if pair.scene == scene for one in pair.rows]
+    return np.arange(min(start for start, _ in ends), max(stop for _, stop in ends))
 
 
 def _score(pairs: Sequence[ImagePair], described: Descriptions, how: Ransac) -> Scores:

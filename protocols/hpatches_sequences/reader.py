@@ -19,12 +19,12 @@ from harness import Dataset, parallel
 from harness.errors import InputError
 from protocols.hpatches_sequences.images import Image, block_of, images_of
 from protocols.hpatches_sequences.names import (
-    FULL,
     NAME,
     RELEASE,
     name_of,
     of_split,
     sources_of,
+    split_name,
     unchecked,
 )
 from protocols.imaging.keypoint_patches import USUAL, KeypointCut
@@ -91,10 +91,9 @@ def open_set(
     blocks = parallel.each(partial(block_of, size=size, cut=cut), images)
     ends = np.cumsum([0, *(len(image.frames) for image in images)])
     pairs = tuple(_pairs(images, ends))
-    named = (split or FULL, str(keypoints), *([] if size is None else [f"{size}px"]))
     dataset = Dataset(
         name=name,
-        split="-".join(named),
+        split=split_name(split, keypoints, size),
         blocks=tuple(blocks),
         point=_points(images, pairs, ends),
         image=np.repeat(np.arange(len(images)), np.diff(ends)),

@@ -20,14 +20,14 @@ from harness.types import Descriptor, Vectors
 from protocols.colmap.keypoints import KeypointTable, frames_of, table_for_colmap
 from protocols.colmap.mapping import models, quiet
 from protocols.colmap.verification import verified
+from protocols.eth import pair_lists, retrieval
 from protocols.eth.matching import RATIO, SAMPLE, Axes, axes
 from protocols.eth.matching import match as matched
 from protocols.imaging.affine import AffineFrames
 from protocols.imaging.keypoint_patches import USUAL, KeypointCut
 from protocols.pipelines import database as databases
 from protocols.pipelines import masks as mask_files
-from protocols.pipelines import pairs as image_pairs
-from protocols.pipelines import photographs, retrieval
+from protocols.pipelines import photographs
 from protocols.pipelines.database import ListedImage, VerifiedPair
 from protocols.pipelines.detectors import KEYPOINTS, SIFT
 from protocols.pipelines.detectors import detector as detector_of
@@ -82,7 +82,7 @@ def colmap(
     detector: str | None = None,
     keypoints: int = KEYPOINTS,
     masks: Path | None = None,
-    pairs: str = image_pairs.EXHAUSTIVE,
+    pairs: str = pair_lists.EXHAUSTIVE,
     neighbours: int = NEIGHBOURS,
     ratio: float = RATIO,
     camera_mode: CameraMode = "auto",
@@ -205,14 +205,14 @@ class _Run:
     ) -> list[tuple[str, str]]:
         """The pairs of names to be matched."""
         names = list(self.images)
-        if way == image_pairs.EXHAUSTIVE:
-            rows = image_pairs.exhaustive(len(names))
-        elif way == image_pairs.SEQUENTIAL:
-            rows = image_pairs.sequential(len(names), neighbours)
-        elif way == image_pairs.RETRIEVAL:
+        if way == pair_lists.EXHAUSTIVE:
+            rows = pair_lists.exhaustive(len(names))
+        elif way == pair_lists.SEQUENTIAL:
+            rows = pair_lists.sequential(len(names), neighbours)
+        elif way == pair_lists.RETRIEVAL:
             return self._retrieved(neighbours, find, skipped)
         else:
-            rows, unknown = image_pairs.listed(Path(way), names)
+            rows, unknown = pair_lists.listed(Path(way), names)
             if unknown:
                 log.warning("%s: %d lines name an image that is not used", way, unknown)
         if not rows:

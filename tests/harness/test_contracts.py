@@ -273,6 +273,16 @@ def in_parts(rows=slice(None), sum_up=None, alone=None):
     return replace(TOY, parts=Parts(("toy",), lambda name: needed, part, sum_up or summed))
 
 
+def rounds_otherwise(found):
+    of_all = {name: float(np.nextafter(x, 2)) for name, x in found.scenes["toy"].items()}
+    return Scores(of_all, intervals={"ap": (of_all["ap"], of_all["ap"])})
+
+
+def warns(found):
+    of_all = found.scenes["toy"]
+    return Scores(of_all, {}, {"ap": (of_all["ap"], of_all["ap"])}, ("Only of the sum.",))
+
+
 @pytest.mark.parametrize("protocol", [TOY, replace(TOY, score=score_fixed_rows), in_parts()])
 def test_a_right_protocol_keeps_every_law(protocol):
     assert [law for law in check_protocol(protocol) if not law.passed] == []
@@ -444,6 +454,11 @@ BROKEN_PROTOCOLS = [
     ("each part scores alone as with the others", in_parts(rows=slice(POINTS)), "toy alone: ap of"),
     ("each part scores alone as with the others", in_parts(alone=always_l1),
      "toy alone: ap of toy is"),
+    ("each part scores alone as with the others", in_parts(sum_up=rounds_otherwise),
+     "the parts together: ap is"),
+    ("each part scores alone as with the others", in_parts(sum_up=lambda found: Scores({})),
+     "the parts together lack"),
+    ("each part scores alone as with the others", in_parts(sum_up=warns), "other warnings"),
     ("what is no part's own follows from the parts", in_parts(sum_up=lambda found: Scores({})),
      "ap is neither a part's own nor follows from the parts"),
     ("what is no part's own follows from the parts",

@@ -65,6 +65,7 @@ ALL = {
     "phototour/snn": ({},),
     "romepatches": ({}, {"ap": "step"}),
     "oxford": ({},),
+    "hpatches-sequences": ({"seeds": 2, "keypoints": 90, "size": 200},),
 }  # `eth` takes long; its parts keep the laws of protocols
 
 

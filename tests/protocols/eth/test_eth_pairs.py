@@ -1,13 +1,21 @@
-"""Which pairs are matched; in large scenes, those that COLMAP's vocabulary tree finds."""
+"""Which pairs are matched: all, those of images that look alike, or those of a list."""
+
+from datetime import timedelta
+from pathlib import Path
 
 import cv2
 import numpy as np
 import pycolmap
 import pytest
 
-from protocols.eth import pairs as module
-from protocols.eth.pairs import pairs
+from harness import parallel
+from harness.errors import InputError
+from protocols.eth import pairs, vocabulary
+from protocols.eth.scenes import ImageScene
+from protocols.imaging.affine import from_similarity
 from protocols.imaging.photographs import find, sha256
+
+FRAMES = from_similarity(*np.ones((4, 1000)))
 
 
 @pytest.fixture(scope="module")
@@ -27,19 +35,35 @@ def folder(tmp_path_factory):
 def large(monkeypatch, tmp_path_factory):
     """So that six images are many; what one test finds serves the next."""
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path_factory.getbasetemp() / "large"))
-    for name, value in {"EXHAUSTIVE": 6, "NEIGHBOURS": 2, "WORDS": 32}.items():
-        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(pairs, "LARGE", 6)
+    monkeypatch.setattr(pairs, "NEIGHBOURS", 2)
+    monkeypatch.setattr(vocabulary, "WORDS", 32)
 
 
-def found(folder):
+def scene_of(folder):
     names = find(folder)
-    listed = pairs(folder, names, [sha256(folder / name) for name in names])
-    return [(names[a], names[b]) for a, b in listed]
+    return ImageScene(
+        name="noise",
+        images=folder,
+        names=tuple(names),
+        sha256=tuple(sha256(folder / name) for name in names),
+        frames=tuple(FRAMES for _ in names),
+        points=None,
+        cameras=None,
+        database=None,
+        evidence="",
+    )
+
+
+def found(folder, way=None, neighbours=None):
+    scene = scene_of(folder)
+    listed = pairs.listed(scene, pairs.chosen(way, neighbours, [len(scene)]))
+    return [(scene.names[a], scene.names[b]) for a, b in listed]
 
 
 def test_all_pairs_of_a_small_scene_are_matched(folder):
-    listed = pairs(folder, [f"{i}.png" for i in range(5)], [""] * 5)
-    assert listed == [(i, j) for i in range(5) for j in range(i + 1, 5)]
+    names = find(folder)
+    assert found(folder) == [(a, b) for a in names for b in names if a < b]
 
 
 def test_a_large_scene_is_matched_where_images_look_alike(folder, large):
@@ -65,3 +89,72 @@ def test_the_same_images_give_the_same_pairs(folder, large, monkeypatch, tmp_pat
     before = found(folder)
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "other"))
     assert found(folder) == before
+
+
+def test_the_vocabulary_tree_can_be_chosen_for_a_small_scene(folder, large, monkeypatch):
+    of_large = found(folder)
+    monkeypatch.setattr(pairs, "LARGE", 2000)
+    assert found(folder, "vocabulary-tree", 2) == of_large
+    assert len(found(folder)) == len(found(folder, "exhaustive")) == 15
+
+
+def test_a_list_gives_the_pairs_of_its_lines(folder, tmp_path, caplog):
+    file = tmp_path / "list.txt"
+    file.write_text("b1.png a0.png\na2.png,b2.png\nb1.png none.png\n")
+    assert found(folder, file) == [("a0.png", "b1.png"), ("a2.png", "b2.png")]
+    assert "1 lines name an image that noise does not have" in caplog.text
+    file.write_text("x.png y.png\n")
+    with pytest.raises(InputError, match=r"no line names two images of noise; .* such as a0\.png"):
+        found(folder, file)
+
+
+def options(way, neighbours, sizes):
+    return pairs.chosen(way, neighbours, sizes).options(sizes)
+
+
+def test_options_are_told_if_they_can_change_the_pairs(tmp_path):
+    assert options(None, None, [11, 3000]) == options("exhaustive", None, [11, 1999]) == {}
+    assert options("vocabulary-tree", None, [2000]) == {}
+    assert options("exhaustive", None, [11, 3000]) == {"pairs": "exhaustive"}
+    assert options("retrieval", 100, [3000]) == {"pairs": "retrieval"}
+    assert options(None, 30, [11, 3000]) == {"neighbours": "30"}
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.write_text("a b\n")
+    other.write_text("a b\n")
+    told = options(one, None, [11])
+    assert told == options(other, None, [11]) and told["pairs"].startswith("list-")
+    other.write_text("a c\n")
+    assert options(other, None, [11]) != told
+
+
+@pytest.mark.parametrize(
+    ("way", "neighbours", "sizes", "message"),
+    [
+        ("retreival", None, [11], "no such file; pairs are exhaustive, vocabulary-tree, retrieval"),
+        (None, 0, [3000], "at least 1"),
+        (None, 20, [11], "no image is matched with its neighbours only"),
+        ("exhaustive", 20, [3000], "no image is matched with its neighbours only"),
+        (Path(__file__), None, [11, 12], "a list is of one scene, and 2 scenes are tested"),
+    ],
+)
+def test_a_choice_without_a_meaning_is_refused(way, neighbours, sizes, message):
+    with pytest.raises(InputError, match=message):
+        pairs.chosen(way, neighbours, sizes)
+
+
+def test_the_cost_of_all_pairs_of_many_images_is_told_with_other_choices(
+    folder, caplog, monkeypatch
+):
+    caplog.set_level("INFO")
+    found(folder)
+    assert not caplog.text
+    monkeypatch.setattr(pairs, "MANY", 6)
+    monkeypatch.setattr(pairs, "SECONDS", 3e-3)
+    monkeypatch.setattr(parallel, "CORES", 2)
+    found(folder)
+    seconds = 15 * 1000 * 1000 * 3e-3 / 2
+    assert (
+        f"all 15 pairs of its 6 images will be matched, in about {timedelta(seconds=seconds)}"
+        in (caplog.text)
+    )
+    assert "pairs=vocabulary-tree" in caplog.text and "pairs=FILE" in caplog.text

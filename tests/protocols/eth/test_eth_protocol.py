@@ -127,7 +127,7 @@ def test_repeats_are_runs_with_other_seeds_and_scores_are_their_means(folder, mo
         summed = dict.fromkeys(("registered", "points", "observations"), 10.0 * seed)
         return summed | ({"reprojection_error_px": 0.5} if seed else {})
 
-    monkeypatch.setattr("protocols.eth.protocol.reconstruct", run)
+    monkeypatch.setattr("protocols.eth.scoring.reconstruct", run)
     protocol = eth(data=folder, repeats=3)
     found = scores(protocol, by_point(protocol))
     assert sorted(seeds) == [0, 1, 2]
@@ -163,7 +163,7 @@ def test_one_run_of_few_images_is_warned_of_in_the_record(folder, tmp_path):
 def test_many_images_or_several_runs_are_not_warned_of(folder, monkeypatch):
     protocol = eth(data=folder, repeats=2)
     assert scores(protocol, by_point(protocol)).warnings == ()
-    monkeypatch.setattr("protocols.eth.protocol.FEW", 5)
+    monkeypatch.setattr("protocols.eth.scoring.FEW", 5)
     protocol = eth(data=folder)
     assert scores(protocol, by_point(protocol)).warnings == ()
 
@@ -275,7 +275,7 @@ def filled(scene):
 
 
 def test_only_whole_scenes_with_official_files_are_called_eth(folder, monkeypatch, caplog):
-    monkeypatch.setitem(eth.__globals__, "pairs", lambda *_: [])
+    monkeypatch.setitem(eth.__globals__, "listed", lambda *_: [])
     (folder / SCENE).rename(folder / "Fountain")
     assert named(folder)[0] == "eth-rooms"
     assert f"Fountain has {len(EYES)} images, not 11; Fountain has no database.db" in caplog.text
@@ -457,3 +457,28 @@ def test_the_reconstruction_is_that_of_the_matches(folder):
     expected = reconstruct(scene, matched, 0)
     found = scores(protocol, vectors).values
     assert {name: found[f"{SCENE}/{name}"] for name in expected} == expected
+
+
+def test_chosen_pairs_are_matched_alone_and_named_in_the_record(folder, tmp_path):
+    file = tmp_path / "list.txt"
+    file.write_text("0001.png 0000.png\n0001.png 0002.png\n")
+    protocol = eth(data=folder, pairs=file)
+    assert protocol.options["pairs"].startswith("list-")
+    found = scores(protocol, by_point(protocol))
+    assert found.scenes[SCENE]["pairs"] == 2
+    assert found.values[f"{SCENE}/registered"] == 3
+    everyone = eth(data=folder)
+    assert protocol.dataset.truth != everyone.dataset.truth
+
+
+def test_images_that_the_descriptor_finds_alike_are_matched(folder):
+    everyone = eth(data=folder)
+    whole = scores(everyone, by_point(everyone))
+    truths = {everyone.dataset.truth}
+    for neighbours, pairs in ((4, 10), (1, None)):
+        protocol = eth(data=folder, pairs="retrieval", neighbours=neighbours)
+        assert protocol.options == {"pairs": "retrieval", "neighbours": str(neighbours)}
+        found = scores(protocol, by_point(protocol))
+        assert found.values == whole.values if pairs else found.scenes[SCENE]["pairs"] < 10
+        truths.add(protocol.dataset.truth)
+    assert len(truths) == 3

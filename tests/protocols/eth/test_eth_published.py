@@ -8,7 +8,7 @@ from harness import parallel
 from harness.distances import L2
 from protocols.colmap.mapping import quiet
 from protocols.eth.matching import axes, match
-from protocols.eth.pairs import pairs
+from protocols.eth.pair_lists import exhaustive
 from protocols.eth.scenes import open_scenes
 from protocols.eth.structure import reconstruct
 
@@ -41,7 +41,7 @@ def test_sift_gives_its_published_row(shared, tmp_path, name):
     with quiet():
         scene, vectors = extracted(shared / "sfm" / name / "images", tmp_path)
         by = axes(vectors, L2)
-        listed = pairs(scene.images, scene.names, scene.sha256)
+        listed = exhaustive(len(scene))
         found = parallel.each(lambda pair: match(vectors[pair[0]], vectors[pair[1]], by), listed)
         row = reconstruct(scene, dict(zip(listed, found, strict=True)), 0)
     registered, points, observations, track_length, error = PUBLISHED[name]

@@ -12,6 +12,7 @@ import harness
 from harness import Descriptions, parallel, plugins
 from harness.contracts import check_protocol
 from harness.distances import HAMMING, L2
+from harness.errors import InputError
 from harness.evaluation import evaluate
 from harness.statistics import interval_of_mean
 from protocols.hpatches_sequences import images, names
@@ -500,3 +501,13 @@ def test_oxfords_sequences_are_known_by_their_pixels(shared):
 
 def test_the_textures_of_these_tests_have_enough_keypoints():
     assert len(cv2.SIFT_create().detect(texture(0))) > 100
+
+
+def test_the_split_of_a_record_tells_the_keypoints_and_the_size(small):
+    told = hpatches_sequences(data=small, keypoints=90, size=60)
+    for given in ({}, {"keypoints": 90}, {"size": 60}):
+        again = hpatches_sequences(data=small, split=told.dataset.split, **given)
+        assert (again.dataset.split, again.dataset.sha256) == ("full-90-60px", told.dataset.sha256)
+    for given in ({"keypoints": 80}, {"size": 70}):
+        with pytest.raises(InputError, match="split full-90-60px: it is of 90 keypoints"):
+            hpatches_sequences(data=small, split="full-90-60px", **given)

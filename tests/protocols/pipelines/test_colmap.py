@@ -17,11 +17,10 @@ from harness.errors import InputError
 from protocols.colmap import sift
 from protocols.colmap.keypoints import frames_of
 from protocols.colmap.mapping import models, quiet
-from protocols.eth import truth
+from protocols.eth import pair_lists, retrieval, truth
 from protocols.eth.sample import SCENE, sample
 from protocols.imaging.grey import read_grey
 from protocols.imaging.photographs import sha256
-from protocols.pipelines import pairs, retrieval
 from protocols.pipelines.colmap import colmap
 
 NAMES = ["a b.png", "left/é.png", "left/c.png"]
@@ -249,20 +248,20 @@ def test_pairs_are_listed_by_names_with_blanks(tmp_path):
     names = ["a b.png", "b.png", "b.png a", "é.png"]
     file = tmp_path / "pairs.txt"
     file.write_text("# pairs\na b.png b.png\n\nb.png\té.png\né.png a b.png\nb.png none.png\n")
-    assert pairs.listed(file, names) == ([(0, 1), (0, 3), (1, 3)], 1)
+    assert pair_lists.listed(file, names) == ([(0, 1), (0, 3), (1, 3)], 1)
     file.write_text("b.png a b.png\n")
     with pytest.raises(InputError, match=r"line 1: .* can be read as several pairs"):
-        pairs.listed(file, names)
+        pair_lists.listed(file, names)
     file.write_text("alone\n")
     with pytest.raises(InputError, match="holds no two names"):
-        pairs.listed(file, names)
+        pair_lists.listed(file, names)
     with pytest.raises(InputError, match="pairs are exhaustive, sequential, retrieval"):
-        pairs.listed(Path("exhaustve"), names)
+        pair_lists.listed(Path("exhaustve"), names)
 
 
 def test_sequential_pairs_are_of_neighbours():
-    assert pairs.sequential(4, 2) == [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
-    assert pairs.sequential(3, 9) == pairs.exhaustive(3)
+    assert pair_lists.sequential(4, 2) == [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
+    assert pair_lists.sequential(3, 9) == pair_lists.exhaustive(3)
 
 
 def test_images_of_one_place_are_found_by_their_vectors():
@@ -275,7 +274,7 @@ def test_images_of_one_place_are_found_by_their_vectors():
     ]
     distance = rootsift().distance
     found = retrieval.alike(len(vectors), lambda row: vectors[row], distance, 2)
-    assert found == [(3 * p + a, 3 * p + b) for p in range(4) for a, b in pairs.exhaustive(3)]
+    assert found == [(3 * p + a, 3 * p + b) for p in range(4) for a, b in pair_lists.exhaustive(3)]
     vectors[0] = vectors[0][:0]
     found = retrieval.alike(len(vectors), lambda row: vectors[row], distance, 2)
     assert all(0 not in pair for pair in found)

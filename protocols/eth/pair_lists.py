@@ -1,4 +1,4 @@
-"""Chooses pairs of images to match: all, neighbours in the order of names, or a list in a file."""
+"""Lists pairs of images: all, neighbours in the order of names, or those of a file."""
 
 from collections.abc import Sequence
 from itertools import combinations

@@ -14,10 +14,11 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float32, Float64
+from threadpoolctl import threadpool_limits
 
 from harness.distances import Distance
 from protocols.eth.matching import numbers_of
-from protocols.pipelines.pairs import sequential
+from protocols.eth.pair_lists import sequential
 
 Numbers = Float32[np.ndarray, "n dim"]
 
@@ -41,6 +42,13 @@ def alike(
         distance: of the vectors.
         neighbours: images that are found for each image.
     """
+    with threadpool_limits(1, user_api="blas"):  # more threads round otherwise
+        return _alike(count, vectors, distance, neighbours)
+
+
+def _alike(
+    count: int, vectors: Callable[[int], np.ndarray], distance: Distance, neighbours: int
+) -> list[tuple[int, int]]:
     most = -(-SAMPLE // max(count, 1))
     sample = [_thinned(numbers_of(vectors(row), distance), most) for row in range(count)]
     learned = np.concatenate(sample)
