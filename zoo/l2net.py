@@ -297,7 +297,9 @@ class CentralSurround(Network):
             patches: grey patches.
             every: whether to give the second network's maps between first and last, too.
         """
-        _, last, whole = self.surround.maps(resize(patches, L2Net.side))
+        with torch.autocast(patches.device.type, enabled=False):  # grey values keep all their bits
+            small = resize(patches, L2Net.side)
+        _, last, whole = self.surround.maps(small)
         *maps, central_last, half = self.central.maps(patches[:, :, 16:48, 16:48], every=every)
         both = unit(torch.cat([whole, half], dim=1))  # (n, 256)
         return *maps, torch.cat([last, central_last], dim=1), both
