@@ -93,7 +93,7 @@ def chances(
 
     They are computed from logarithms, because the exponent grows without bound during training.
     """
-    power = torch.as_tensor(exponent).clamp(max=SHARPEST)
+    power = torch.as_tensor(exponent, dtype=torch.float64).clamp(max=SHARPEST)
     logarithm = power * distance.double().log()
     return logarithm.scatter(1, anchor[:, None], -math.inf).softmax(dim=1)
 

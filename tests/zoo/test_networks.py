@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch import nn
 from cards import card_of
 from safetensors.torch import load_file
 
@@ -248,3 +249,17 @@ def test_the_last_layer_computes_the_same_in_training():
     layer = Whole(6, 5, 3, bias=False)
     x = torch.randn(7, 6, 3, 3).to(memory_format=torch.channels_last)
     torch.testing.assert_close(layer.train()(x), layer.eval()(x))
+
+
+def test_the_surround_is_resized_with_all_bits_of_float32():
+    """In bfloat16, grey values above 256 / 2 would be rounded to even numbers."""
+    grey = np.random.default_rng(0).integers(0, 256, (4, 1, 64, 64))
+    patches = torch.from_numpy(grey.astype(np.float32))
+    network, seen = CentralSurround().eval(), []
+    network.surround.first.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    with torch.no_grad():
+        network(patches)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            network(patches)
+    plain, reduced = seen
+    assert reduced.dtype == torch.float32 and torch.equal(plain, reduced)
