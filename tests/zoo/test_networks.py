@@ -252,7 +252,7 @@ def test_the_last_layer_computes_the_same_in_training():
 
 
 def test_the_surround_is_resized_with_all_bits_of_float32():
-    """In bfloat16, grey values above 256 / 2 would be rounded to even numbers."""
+    """bfloat16 keeps 8 bits: sums of grey values would be rounded to whole numbers or worse."""
     grey = np.random.default_rng(0).integers(0, 256, (4, 1, 64, 64))
     patches = torch.from_numpy(grey.astype(np.float32))
     network, seen = CentralSurround().eval(), []
