@@ -1,4 +1,4 @@
-"""The parts of `benchmarks.gpu` that describe patches: libraries, shipped networks, ONNX Runtime."""
+"""Parts of `benchmarks.gpu` that describe patches: libraries, shipped networks, ONNX Runtime."""
 
 import json
 import platform

@@ -1,4 +1,4 @@
-"""The parts of `benchmarks.gpu` that train: steps, bfloat16, resuming, learning, speed, two GPUs."""
+"""Parts of `benchmarks.gpu` that train: steps, bfloat16, resuming, learning, speed, two GPUs."""
 
 import json
 import math
@@ -163,9 +163,7 @@ def learning(setting: Setting) -> Iterator[Found]:
         "optimiser.lr=1.0",
     ]  # fmt: skip
     for name, precision in PRECISIONS.items():
-        run = run_of(
-            "hardnet", setting, setting.device, more, precision=precision, points=points
-        )
+        run = run_of("hardnet", setting, setting.device, more, precision=precision, points=points)
         told = list(loop.train(run, _made(setting, name)))
         before, after = told[0].fpr95, told[-1].fpr95
         assert before is not None and after is not None

@@ -114,9 +114,7 @@ class _Graph:
         """The graph's output for one black patch; each kind of failure has its own class."""
         side = self.side or 65
         patches = np.zeros((1, side, side), np.uint8)
-        vectors: np.ndarray = onnx_runtime.run_within(
-            PATIENCE, self.session, self._inputs(patches)
-        )
+        vectors: np.ndarray = onnx_runtime.run_within(PATIENCE, self.session, self._inputs(patches))
         return vectors
 
     def _run(self, patches: Patches) -> np.ndarray:

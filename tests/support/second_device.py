@@ -93,7 +93,7 @@ def register() -> torch.device:
 
 @contextmanager
 def counted() -> Iterator[Counter[str]]:
-    """A count of the waits in the block, by operator and line of this project: "item zoo/x.py:7"."""
+    """Counts the waits in the block by operator and place: "nonzero zoo/doap.py:queries"."""
     before = len(_waits)
     count: Counter[str] = Counter()
     yield count

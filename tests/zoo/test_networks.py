@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from torch import nn
 from cards import card_of
 from safetensors.torch import load_file
 
