@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
+from torch.multiprocessing.spawn import spawn
 
 from benchmarks.gpu_found import Found, Setting, close
 from benchmarks.training import ours
@@ -194,7 +194,7 @@ def two(setting: Setting) -> Iterator[Found]:
         yield Found("GPUs", "1: nothing to share")
         return
     wanted = losses_of(run_of("hardnet", setting, setting.device), 3)
-    mp.spawn(_one_of_two, (setting,), nprocs=2)  # type: ignore[no-untyped-call]
+    spawn(_one_of_two, (setting,), nprocs=2)  # type: ignore[no-untyped-call]
     for rank in range(2):
         found = json.loads((setting.folder / f"{rank}.json").read_text("utf-8"))
         good = all(
@@ -210,8 +210,9 @@ def _one_of_two(rank: int, setting: Setting) -> None:
     device = torch.device("cuda", rank) if on_gpu else CPU
     if on_gpu:
         torch.cuda.set_device(device)
-    store = dist.FileStore(str(setting.folder / "store"), 2)
-    dist.init_process_group("nccl" if on_gpu else "gloo", store=store, rank=rank, world_size=2)
+    meeting = (setting.folder / "meeting").resolve().as_uri()
+    kind = "nccl" if on_gpu else "gloo"
+    dist.init_process_group(kind, init_method=meeting, rank=rank, world_size=2)
     with exact():
         losses = losses_of(run_of("hardnet", setting, device), 3)
     (setting.folder / f"{rank}.json").write_text(json.dumps(losses), "utf-8")
