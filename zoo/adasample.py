@@ -226,8 +226,8 @@ class AdaSample(Method):
         anchors = vectors[first + anchor].repeat_interleave(k, dim=0)
         distance = PAIRED[self.distance](anchors, vectors).view(n, k)
         exponent = self.lambda_ / self.average.double().clamp(min=1 / SHARPEST)
-        # As torch.multinomial draws, which would wait for the device: the first of n times that
-        # grow with the chances.
+        # As torch.multinomial draws, which would wait for the device: each patch comes after a
+        # random time divided by its chance, and the first one is taken.
         times = torch.empty(n, k, dtype=torch.float64).exponential_(generator=random)
         drawn = (chances(distance, anchor, exponent) / sent(times, device)).argmax(dim=1)
         return torch.cat([first + anchor, first + drawn])

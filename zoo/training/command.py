@@ -162,6 +162,8 @@ def _must_be_the_same(file: Path, recipe: Recipe) -> None:
 def _processes(device: str) -> Iterator[torch.device]:
     """The device of this process; the processes that torchrun started form a group."""
     kind = device
+    if "RANK" in os.environ and device != "cpu" and torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))  # else all would try the first GPU
     failure = cuda_failure() if device in ("auto", "cuda") else None
     if device == "auto":
         kind = "cpu" if failure else "cuda"
@@ -173,8 +175,6 @@ def _processes(device: str) -> Iterator[torch.device]:
         yield torch.device(kind)
         return
     gpu = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if kind == "cuda" else None
-    if gpu:
-        torch.cuda.set_device(gpu)
     dist.init_process_group("nccl" if gpu else "gloo")
     try:
         yield gpu or torch.device("cpu")
@@ -186,10 +186,9 @@ def precision_of(asked: str, device: torch.device) -> torch.dtype:
     """The number type of convolutions.
 
     On GPUs, "auto" is float32, without TF32: no measurement shows that bfloat16 keeps an FPR95 near
-    0.5 %. On
-    processors that compute in bfloat16, "auto" is bfloat16, which is three times as fast. All
-    shipped weights were trained with it, and their records show the scores. No measurement compares
-    the two types on processors: to reproduce a paper's number, choose float32.
+    0.5 %. On processors that compute in bfloat16, "auto" is bfloat16, which is three times as fast.
+    All shipped weights were trained with it, and their records show the scores. No measurement
+    compares the two types on processors: to reproduce a paper's number, choose float32.
     """
     if asked in PRECISIONS:
         if asked == "bfloat16" and device.type == "cuda" and not _has_bfloat16():
