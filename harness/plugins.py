@@ -27,6 +27,7 @@ from harness.errors import (
     InputError,
     InputTypeError,
     UnknownNameError,
+    one_line,
     text_of,
 )
 from harness.onnx import file as onnx_file
@@ -71,15 +72,24 @@ def model(spec: str, *, device: str = "cpu") -> Descriptor | VectorFolder:
 
 
 def cuda_works() -> bool:
-    """Whether PyTorch is installed and can compute on a CUDA device; tries a small computation."""
+    """Whether PyTorch is installed and can compute on a CUDA device."""
+    return cuda_failure() is None
+
+
+def cuda_failure() -> str | None:
+    """Why PyTorch can't compute on a CUDA device here; None if it can. Tries a convolution."""
     try:
         import torch
     except ModuleNotFoundError:
-        return False
+        return "PyTorch is not installed"
+    if not torch.cuda.is_available():
+        return "PyTorch finds no CUDA device here"
     try:
-        return torch.cuda.is_available() and bool(torch.ones(1, device="cuda").sum() == 1)
-    except RuntimeError:  # the driver is too old, or the GPU is too new for this PyTorch
-        return False
+        x = torch.ones(1, 1, 8, 8, device="cuda")
+        found = float(torch.nn.functional.conv2d(x, x[..., :3, :3]).sum())
+    except RuntimeError as error:  # the driver is too old, the GPU too new, a library is missing
+        return f"PyTorch can't compute on the CUDA device here: {one_line(error)}"
+    return None if found == 6 * 6 * 9 else "PyTorch computes a wrong convolution on the CUDA device"
 
 
 def _named(spec: str, device: str) -> Descriptor | VectorFolder:
@@ -134,7 +144,21 @@ def _made(maker: Callable[..., Any], device: str, origin: str) -> Descriptor:
         raise InputTypeError(f"{origin} returned {made!r:.60}; a harness.Descriptor is wanted")
     if options.get("device") == "cuda" and "cuda" not in made.provider.lower():
         raise ComputeError(f"{origin} was told to compute on cuda, but says {made.provider!r}")
+    if options.get("device") == "cuda":
+        _must_describe(made, origin)
     return made
+
+
+def _must_describe(made: Descriptor, origin: str) -> None:
+    """Refuse a model that fails on a GPU, which often shows at its first patch only.
+
+    Raises:
+        ComputeError: if the model fails on one black patch.
+    """
+    try:
+        made.describe(np.zeros((1, 65, 65), np.uint8))
+    except FAILURES as error:
+        raise ComputeError(f"{origin} can't compute on cuda: {text_of(error)}") from error
 
 
 def _in_folder(folder: Path, device: str) -> Descriptor | VectorFolder:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from disks import no_locks, read_only, small_disk
 
+from harness import plugins
 from harness.commands.main import main
 
 __all__ = ["no_locks", "read_only", "small_disk"]
@@ -25,6 +26,15 @@ def shared() -> Path:
     if not (data / "hpatches").is_dir():
         pytest.skip(f"no real data in {data}: set HARNESS_SHARED to the folder that holds them")
     return data
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip tests that are marked `gpu` where no GPU computes."""
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    failure = plugins.cuda_failure() if marked else None
+    for item in marked:
+        if failure:
+            item.add_marker(pytest.mark.skip(reason=failure))
 
 
 @pytest.fixture(autouse=True)

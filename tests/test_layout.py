@@ -56,7 +56,7 @@ def test_imports_follow_the_arrows(package):
 
 
 SHARED = (
-    "zoo.backbones", "zoo.card", "zoo.describing", "zoo.published.conventions",
+    "zoo.backbones", "zoo.card", "zoo.describing", "zoo.exact", "zoo.published.conventions",
     "zoo.published.describing", "zoo.published.files", "zoo.published.git_rows",
     "zoo.published.layers", "zoo.published.maker", "zoo.published.rows", "zoo.trained",
     "zoo.training", "zoo.wrappers.compose", "zoo.wrappers.module",

@@ -33,6 +33,7 @@ from zoo.training.groups import Groups
 from zoo.training.later import Later
 from zoo.training.method import Batch, Method, Sampler, Selection
 from zoo.training.pairs import random_points
+from zoo.training.sending import sent
 
 Vectors = Float[torch.Tensor, "n dim"]
 Distance = Literal["angle", "euclidean"]
@@ -84,13 +85,16 @@ def weights(near: Float[torch.Tensor, " n"]) -> Float[torch.Tensor, " n"]:
 
 
 def chances(
-    distance: Float[torch.Tensor, "n k"], anchor: Chosen, exponent: float
+    distance: Float[torch.Tensor, "n k"],
+    anchor: Chosen,
+    exponent: Float[torch.Tensor, ""] | float,
 ) -> Float[torch.Tensor, "n k"]:
     """p_i, proportional to d(x_i, x_anchor)^exponent (13), and 0 for the anchor itself.
 
     They are computed from logarithms, because the exponent grows without bound during training.
     """
-    logarithm = min(exponent, SHARPEST) * distance.double().log()
+    power = torch.as_tensor(exponent, dtype=torch.float64).clamp(max=SHARPEST)
+    logarithm = power * distance.double().log()
     return logarithm.scatter(1, anchor[:, None], -math.inf).softmax(dim=1)
 
 
@@ -215,12 +219,15 @@ class AdaSample(Method):
             vectors: unit vectors; each k rows are a class.
             random: a generator on the CPU: all devices draw there, so they draw the same rows.
         """
-        k = self.class_size
+        k, device = self.class_size, vectors.device
         n = len(vectors) // k
-        first = torch.arange(n) * k
-        anchor = torch.randint(k, (n,), generator=random)
-        anchors = vectors[(first + anchor).to(vectors.device)].repeat_interleave(k, dim=0)
-        distance = PAIRED[self.distance](anchors, vectors).view(n, k).cpu()
-        exponent = self.lambda_ / max(float(self.average), 1 / SHARPEST)
-        drawn = torch.multinomial(chances(distance, anchor, exponent), 1, generator=random)
-        return torch.cat([first + anchor, first + drawn[:, 0]]).to(vectors.device)
+        first = torch.arange(n, device=device) * k
+        anchor = sent(torch.randint(k, (n,), generator=random), device)
+        anchors = vectors[first + anchor].repeat_interleave(k, dim=0)
+        distance = PAIRED[self.distance](anchors, vectors).view(n, k)
+        exponent = self.lambda_ / self.average.double().clamp(min=1 / SHARPEST)
+        # As torch.multinomial draws, which would wait for the device: each patch comes after a
+        # random time divided by its chance, and the first one is taken.
+        times = torch.empty(n, k, dtype=torch.float64).exponential_(generator=random)
+        drawn = (chances(distance, anchor, exponent) / sent(times, device)).argmax(dim=1)
+        return torch.cat([first + anchor, first + drawn])

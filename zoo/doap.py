@@ -27,6 +27,7 @@ from zoo.training.distances import inner, root, wide
 from zoo.training.groups import Groups
 from zoo.training.method import Batch, Method, Sampler
 from zoo.training.pairs import pass_of_patches
+from zoo.training.sending import sent
 
 Vectors = Float[torch.Tensor, "n dim"]
 Histogram = Float[torch.Tensor, "queries bins"]
@@ -147,6 +148,7 @@ def average_precision(
     bins: Bins,
     *,
     ignored: Bool[torch.Tensor, "n n"] | None = None,
+    query: Int[torch.Tensor, " queries"] | None = None,
 ) -> Float[torch.Tensor, " queries"]:
     """Relaxed average precision of each patch that has a match; it queries all other patches.
 
@@ -159,6 +161,19 @@ def average_precision(
         point: two patches match iff their points are equal.
         bins: bins of the distances.
         ignored: pairs that are neither matches nor distractors; rows are queries.
+        query: `queries` of the points, if they are known already.
+
+    Raises:
+        InputError: if no patch has a match.
+    """
+    query = queries(point) if query is None else query
+    counts = Histograms.apply(wide(vectors), point, ignored, query, bins)  # type: ignore[no-untyped-call]
+    matches, others = counts.unbind(dim=1)
+    return closed_form(matches, matches + others)
+
+
+def queries(point: Int[torch.Tensor, " n"]) -> Int[torch.Tensor, " queries"]:
+    """Numbers of the patches that have a match.
 
     Raises:
         InputError: if no patch has a match.
@@ -169,9 +184,7 @@ def average_precision(
         raise InputError(
             f"no two of {len(point)} patches show the same point: average precision is undefined"
         )
-    counts = Histograms.apply(wide(vectors), point, ignored, query, bins)  # type: ignore[no-untyped-call]
-    matches, others = counts.unbind(dim=1)
-    return closed_form(matches, matches + others)
+    return query
 
 
 class Listwise(Method):
@@ -248,8 +261,10 @@ class Listwise(Method):
     def forward(self, batch: Batch) -> Float[torch.Tensor, ""]:
         """The loss of one batch; label mining needs `batch.row`."""
         vectors, bins = self.compared(batch.describe(batch.patches))
-        ignored = self._ignored(batch.point, batch.row)
-        return 1 - average_precision(vectors, batch.point, bins, ignored=ignored).mean()
+        point, here = batch.point, batch.point_here
+        query = None if here is None else sent(queries(here), point.device)
+        ignored = self._ignored(point, batch.row)
+        return 1 - average_precision(vectors, point, bins, ignored=ignored, query=query).mean()
 
     def compared(self, vectors: Vectors) -> tuple[Vectors, Bins]:
         """The vectors to compare, from the network's output; and the bins of their distances."""
@@ -266,6 +281,7 @@ class Listwise(Method):
         unsure = (sequence[:, None] == sequence) & (point[:, None] != point)
         if self.distractors == "mined":
             assert self.mined is not None and row is not None
+            self.mined = self.mined.to(row.device)
             unsure &= ~self.mined.different(row)
         return unsure
 

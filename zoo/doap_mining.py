@@ -45,8 +45,14 @@ class Mined:
 
     def different(self, row: Int[torch.Tensor, " n"]) -> Bool[torch.Tensor, "n n"]:
         """Whether two rows look different; only for rows of the same sequence."""
-        sequence, cluster = self.sequence[row.cpu()], self.cluster[row.cpu()]
-        return self.far[sequence[:, None], cluster[:, None], cluster].to(row.device)
+        sequence, cluster = self.sequence[row], self.cluster[row]
+        return self.far[sequence[:, None], cluster[:, None], cluster]
+
+    def to(self, device: torch.device) -> "Mined":
+        """The same on a device; itself, if it is there."""
+        if self.far.device == device:
+            return self
+        return Mined(*(x.to(device) for x in (self.sequence, self.cluster, self.far)))
 
 
 def mine(

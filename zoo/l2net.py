@@ -21,7 +21,7 @@ from harness.errors import InputError
 from zoo import card as cards
 from zoo import trained
 from zoo.backbones import L2Net, Network, resize, unit
-from zoo.training.distances import euclidean, inner
+from zoo.training.distances import Coarse, euclidean, inner
 from zoo.training.groups import Groups
 from zoo.training.later import Later
 from zoo.training.method import Batch, Method, Sampler, Selection
@@ -103,9 +103,21 @@ def _off_diagonal(vectors: Vectors) -> Scalar:
     return correlation.square().sum() - correlation.diagonal().square().sum()
 
 
-def intermediate(anchor: Float[torch.Tensor, "p ..."], positive: torch.Tensor) -> Scalar:
-    """E3 of one layer: `relative` of the inner products of its maps; equations 9, 11, 12."""
-    return relative(inner(anchor.flatten(1), positive.flatten(1)))
+def intermediate(
+    anchor: Float[torch.Tensor, "p ..."], positive: torch.Tensor, *, coarse: bool = False
+) -> Scalar:
+    """E3 of one layer: `relative` of the inner products of its maps; equations 9, 11, 12.
+
+    Args:
+        anchor: maps.
+        positive: maps, of the match of each anchor.
+        coarse: whether to use TF32 on a GPU. The products are sums of 32,768 numbers, and no small
+            difference of theirs is taken, unlike in distances.
+    """
+    maps = anchor.flatten(1), positive.flatten(1)
+    if coarse and anchor.is_cuda:
+        return relative(Coarse.apply(*maps))  # type: ignore[no-untyped-call]
+    return relative(inner(*maps))
 
 
 class Progressive(Method):
@@ -191,7 +203,7 @@ class Progressive(Method):
         if self.e3 and not maps:
             raise InputError("method l2net with e3 takes the first layer's map: give e3 = 0.0")
         if self.e3:
-            of_layers = [intermediate(*each) for each in maps]
+            of_layers = [intermediate(*each, coarse=batch.coarse) for each in maps]
             loss = loss + self.e3 * (sum(of_layers[1:], of_layers[0]) + intermediate(*last))
         return loss / len(vectors[0])
 
@@ -297,7 +309,9 @@ class CentralSurround(Network):
             patches: grey patches.
             every: whether to give the second network's maps between first and last, too.
         """
-        _, last, whole = self.surround.maps(resize(patches, L2Net.side))
+        with torch.autocast(patches.device.type, enabled=False):  # grey values keep all their bits
+            small = resize(patches, L2Net.side)
+        _, last, whole = self.surround.maps(small)
         *maps, central_last, half = self.central.maps(patches[:, :, 16:48, 16:48], every=every)
         both = unit(torch.cat([whole, half], dim=1))  # (n, 256)
         return *maps, torch.cat([last, central_last], dim=1), both

@@ -92,9 +92,10 @@ def best_threshold(match: Distances, other: Float[torch.Tensor, " m"]) -> Float[
     missed = len(match) - is_match.cumsum(0)
     wrong = (~is_match).cumsum(0)
     errors = (missed + wrong)[:-1].masked_fill(distance[1:] == distance[:-1], len(distance) + 1)
-    best = (errors == errors.min()).nonzero()[:, 0]
-    k = best[len(best) // 2]
-    return (distance[k] + distance[k + 1]) / 2
+    passed = (errors == errors.min()).cumsum(0)  # of the best places, those up to here
+    middle = torch.div(passed[-1:], 2, rounding_mode="floor") + 1
+    k = torch.searchsorted(passed, middle)  # without nonzero, for which a GPU is waited for
+    return ((distance.take(k) + distance.take(k + 1)) / 2).squeeze()
 
 
 class MixedContext(Method):

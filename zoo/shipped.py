@@ -7,7 +7,6 @@ its card NAME.json, with the training and the scores. It also has a maker here a
 
 from pathlib import Path
 
-from harness.onnx import export as onnx_export
 from harness.types import Descriptor
 from zoo import card as cards
 from zoo import trained
@@ -16,8 +15,8 @@ FOLDER = Path(__file__).with_name("weights")
 
 
 def _shipped(name: str, device: str) -> Descriptor:
-    by_torch = trained.by_torch(FOLDER / f"{name}.safetensors", cards.read(FOLDER / f"{name}.json"))
-    return onnx_export.through_onnx(by_torch, device=device)
+    card = cards.read(FOLDER / f"{name}.json")
+    return trained.opened(FOLDER / f"{name}.safetensors", card, device=device)
 
 
 def adasample(device: str = "cpu") -> Descriptor:

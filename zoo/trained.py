@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 from functools import cache
 from pathlib import Path
 
@@ -11,13 +12,21 @@ from torch import nn
 
 from harness.code import code_sha256
 from harness.distances import DISTANCES
-from harness.errors import FileMissingError, InputError, one_line
+from harness.errors import ComputeError, FileMissingError, InputError, one_line
+from harness.onnx import export as onnx_export
+from harness.onnx import file as onnx_file
+from harness.plugins import cuda_failure
 from harness.trainings import recipe_and_seed
 from harness.types import Descriptor, Patches, Vectors
 from zoo import card as cards
 from zoo.backbones import Deployed, Network
 from zoo.card import Card
+from zoo.published import describing
 from zoo.training.recipe import UNFIT, find, make, reason
+
+log = logging.getLogger(__name__)
+
+TOGETHER = 1024  # patches that PyTorch describes on a GPU in one pass
 
 
 def pack(network: nn.Module) -> bytes:
@@ -80,18 +89,56 @@ class _WithRecipe(Deployed):
         self.recipe = recipe
 
 
-def by_torch(weights: Path, card: Card) -> Descriptor:
-    """Trained weights as a descriptor that PyTorch computes on the CPU."""
+def opened(weights: Path, card: Card, *, device: str) -> Descriptor:
+    """Trained weights as a descriptor that ONNX Runtime computes, or else PyTorch on a GPU.
+
+    Args:
+        weights: the file.
+        card: of the weights.
+        device: "cpu"; "cuda"; or "auto", CUDA if it works.
+
+    Raises:
+        ComputeError: if device is "cuda" and neither of the two computes there.
+    """
+    exported = by_torch(weights, card)
+    if device == "cpu" or (device == "auto" and not onnx_file.has_nvidia_driver()):
+        return onnx_export.through_onnx(exported)
+    try:
+        return onnx_export.through_onnx(exported, device="cuda")
+    except ComputeError as error:
+        failure = cuda_failure()
+        if failure and device == "cuda":
+            raise ComputeError(f"{error}; {failure}") from error
+        if failure:
+            log.warning("%s; %s: the CPU computes instead", error, failure)
+            return onnx_export.through_onnx(exported)
+        log.warning("%s; PyTorch computes there instead", error)
+        return by_torch(weights, card, device="cuda")
+
+
+def by_torch(weights: Path, card: Card, *, device: str = "cpu") -> Descriptor:
+    """Trained weights as a descriptor that PyTorch computes on the CPU, or on another device."""
 
     data = sorted(part.sha256 for part in card.data)
     settings = {**card.recipe, "seed": card.seed, "steps": card.steps, "data": data}
     recipe, seed = recipe_and_seed(settings)
 
+    modules = [find("network", card.network.name).__module__]
+    if device != "cpu":
+        modules.append(describing.__name__)
+
     @cache
     def network() -> _WithRecipe:
         return _WithRecipe(load(weights, card), json.dumps(settings, sort_keys=True))
 
+    @cache
+    def elsewhere() -> nn.Module:
+        return Deployed(load(weights, card)).to(device)
+
     def describe(patches: Patches) -> Vectors:
+        if device != "cpu":
+            of = card.dim, DISTANCES[card.distance]
+            return describing.describe(elsewhere(), patches, device, *of, together=TOGETHER)
         with torch.inference_mode():
             return network()(torch.tensor(patches)).numpy()  # `tensor` copies read-only patches
 
@@ -103,9 +150,9 @@ def by_torch(weights: Path, card: Card) -> Descriptor:
         trained_on=frozenset(card.trained_on),
         licence=card.licence,
         weights=card.weights,
-        code=code_sha256(find("network", card.network.name).__module__),
+        code=code_sha256(*modules),
         libraries=("numpy", "torch"),
-        provider="torch-cpu",
+        provider=f"torch-{torch.device(device).type}",
         network=network,
         conventions=cards.conventions(card),
         recipe=recipe,

@@ -23,6 +23,7 @@ def report() -> Iterator[str]:
         "OpenCV": _opencv,
         "ONNX Runtime": _onnx,
         "torch": _torch,
+        "CUDA": _cuda,
         "places": _places,
         "data sets": _datasets,
         "weights": _weights,
@@ -75,18 +76,70 @@ def _onnx() -> Iterator[str]:
     wheels = _installed("onnxruntime")
     if len(wheels) > 1:
         yield f"! {' and '.join(wheels)} overwrite each other: keep one"
+    import onnxruntime
+
     from harness.onnx.file import working_providers
 
     installed = _version(wheels[0]) if wheels else "not installed"
-    yield f"ONNX Runtime {installed}; devices that work: {', '.join(working_providers())}"
+    major = cuda_major(getattr(onnxruntime, "cuda_version", ""))
+    providers, failure = working_providers()
+    yield (
+        f"ONNX Runtime {installed}, {_built_for(major)}; devices that compute a convolution:"
+        f" {', '.join(providers)}"
+    )
+    if failure:
+        yield f"! {failure}"
 
 
 def _torch() -> Iterator[str]:
     import torch
 
-    from harness.plugins import cuda_works
+    from harness.plugins import cuda_failure
 
-    yield f"torch {torch.__version__} computes on {'cuda and cpu' if cuda_works() else 'cpu'}"
+    failure = cuda_failure()
+    major = cuda_major(torch.version.cuda)
+    devices = "cpu" if failure else "cuda and cpu"
+    yield f"torch {torch.__version__}, {_built_for(major)}, computes a convolution on {devices}"
+    if failure and torch.cuda.is_available():
+        yield f"! {failure}"
+
+
+def _cuda() -> Iterator[str]:
+    """What to do where ONNX Runtime and PyTorch are built for different CUDA."""
+    try:
+        import onnxruntime
+        import torch
+    except ImportError:  # their own sections tell of it
+        return
+    told = other_cuda(
+        cuda_major(getattr(onnxruntime, "cuda_version", "")), cuda_major(torch.version.cuda)
+    )
+    if told:
+        yield f"! {told}"
+
+
+def cuda_major(version: str | None) -> int | None:
+    """The first number of a version of CUDA; None if the library is built without CUDA."""
+    first = (version or "").partition(".")[0]
+    return int(first) if first.isdigit() else None
+
+
+def other_cuda(of_onnx: int | None, of_torch: int | None) -> str | None:
+    """What to do where the two are built for different majors of CUDA; None if they fit.
+
+    ONNX Runtime takes cuDNN and cuBLAS from PyTorch's packages, which have one major only.
+    """
+    if of_onnx is None or of_torch is None or of_onnx == of_torch:
+        return None
+    return (
+        f"onnxruntime-gpu is built for CUDA {of_onnx} and torch for CUDA {of_torch}, so only one of"
+        f" them finds its libraries: install torch for CUDA {of_onnx}, or a version of"
+        f" onnxruntime-gpu for CUDA {of_torch} (https://onnxruntime.ai/docs/install lists them)"
+    )
+
+
+def _built_for(major: int | None) -> str:
+    return "built without CUDA" if major is None else f"built for CUDA {major}"
 
 
 def _places() -> Iterator[str]:

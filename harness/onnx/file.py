@@ -104,13 +104,18 @@ class _Graph:
 
     def probe(self) -> np.ndarray:
         """The graph's output for one black patch, or an error after PATIENCE seconds."""
+        try:
+            return self.black()
+        except Exception as error:
+            side, reason = self.side or 65, one_line(error)
+            raise InputError(f"{self.file} fails on one {side} x {side} patch: {reason}") from error
+
+    def black(self) -> np.ndarray:
+        """The graph's output for one black patch; each kind of failure has its own class."""
         side = self.side or 65
         patches = np.zeros((1, side, side), np.uint8)
-        try:
-            return onnx_runtime.run_within(PATIENCE, self.session, self._inputs(patches))
-        except Exception as error:
-            reason = one_line(error)
-            raise InputError(f"{self.file} fails on one {side} x {side} patch: {reason}") from error
+        vectors: np.ndarray = onnx_runtime.run_within(PATIENCE, self.session, self._inputs(patches))
+        return vectors
 
     def _run(self, patches: Patches) -> np.ndarray:
         came: np.ndarray = self.session.run(None, self._inputs(patches))[0]
@@ -154,22 +159,45 @@ def _cuda_session(contents: bytes, file: Path) -> Any:
             f" {session.get_providers()[0]}; its messages above name the library or driver that is"
             " missing"
         )
+    graph = _graph(session, file)
+    try:
+        graph.black()  # cuDNN, or kernels for this GPU, may be missing: that shows only here
+    except Exception as error:
+        raise ComputeError(
+            f"{file} can't compute on cuda: it fails on one patch: {one_line(error)}"
+        ) from error
     return session
 
 
-def working_providers() -> list[str]:
-    """Providers of ONNX Runtime that work here; tries each on a graph of one node."""
-    from onnx import TensorProto, helper
-
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy")
-    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "probe", [x], [y])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    contents = model.SerializeToString()
+def working_providers() -> tuple[list[str], str | None]:
+    """Providers of ONNX Runtime that compute a convolution here, and why CUDA does not, if so."""
+    contents = _probe()
     providers = onnx_runtime.session(contents).get_providers()
-    if has_nvidia_driver():
-        with contextlib.suppress(RuntimeError):
-            providers.insert(0, _cuda_session(contents, Path("probe")).get_providers()[0])
-    return providers
+    if not has_nvidia_driver():
+        return providers, None
+    try:
+        providers.insert(0, _cuda_session(contents, Path("a convolution")).get_providers()[0])
+    except RuntimeError as error:
+        return providers, str(error)
+    return providers, None
+
+
+def _probe() -> bytes:
+    """A small graph from patches to vectors: a convolution, its mean over the patch."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    weights = numpy_helper.from_array(np.ones((8, 1, 3, 3), np.float32), "weights")
+    nodes = [
+        helper.make_node("Cast", ["patches"], ["grey"], to=TensorProto.FLOAT),
+        helper.make_node("Conv", ["grey", "weights"], ["maps"]),
+        helper.make_node("GlobalAveragePool", ["maps"], ["means"]),
+        helper.make_node("Flatten", ["means"], ["vectors"]),
+    ]
+    patches = helper.make_tensor_value_info("patches", TensorProto.UINT8, ["n", 1, 32, 32])
+    vectors = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["n", 8])
+    graph = helper.make_graph(nodes, "probe", [patches], [vectors], [weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    return bytes(model.SerializeToString())
 
 
 def has_nvidia_driver() -> bool:

@@ -35,6 +35,13 @@ def asks(device):
 def lies(device):
     return made("lies", provider="cpu")
 
+def breaks(device):
+    def describe(patches):
+        raise RuntimeError("no kernel image is available")
+    model = made("breaks", provider=device)
+    import dataclasses
+    return model if device == "cpu" else dataclasses.replace(model, describe=describe)
+
 def knows():
     return made("knows", code="1" * 64)
 
@@ -179,6 +186,64 @@ def test_auto_is_told_and_the_cpu_where_a_model_can_not_use_the_cuda_that_works(
     assert plugins.model("lies", device="auto").provider == "cpu"
     assert "was told to compute on cuda" in caplog.text
     assert "it computes on the CPU instead" in caplog.text
+
+
+def test_a_model_whose_kernel_fails_on_cuda_is_told_and_of_the_cpu(install, monkeypatch, caplog):
+    monkeypatch.setattr(plugins, "cuda_works", lambda: True)
+    install("their-zoo", GOOD, breaks="breaks")
+    told = r"'breaks' of their-zoo 1\.0 can't compute on cuda: .*no kernel image"
+    with pytest.raises(RuntimeError, match=told):
+        plugins.model("breaks", device="cuda")
+    assert not caplog.text
+    assert plugins.model("breaks", device="auto").provider == "cpu"
+    assert "no kernel image is available; it computes on the CPU instead" in caplog.text
+
+
+class Session:
+    """A session of ONNX Runtime as CUDA's is where cuDNN has no algorithm: opened, it fails."""
+
+    def __init__(self, session):
+        self.get_inputs, self.get_outputs = session.get_inputs, session.get_outputs
+
+    def get_providers(self):
+        return [onnx_file.CUDA, "CPUExecutionProvider"]
+
+    def run(self, *given):
+        raise RuntimeError("CUDNN failure 8: CUDNN_STATUS_EXECUTION_FAILED")
+
+
+@pytest.fixture
+def broken_cuda(monkeypatch):
+    """A driver, and sessions on CUDA that fail at the first patch."""
+    opened = onnx_file.onnx_runtime.session
+
+    def session(contents, *, provider="CPUExecutionProvider", **options):
+        return Session(opened(contents)) if provider == onnx_file.CUDA else opened(contents)
+
+    monkeypatch.setattr(onnx_file.onnx_runtime, "session", session)
+    monkeypatch.setattr(onnx_file, "has_nvidia_driver", lambda: True)
+    available = [onnx_file.CUDA, "CPUExecutionProvider"]
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: available)
+
+
+def test_an_onnx_file_whose_kernel_fails_on_cuda_is_told_and_of_the_cpu(
+    tmp_path, broken_cuda, caplog
+):
+    file = str(graph(tmp_path))
+    told = r"tiny\.onnx can't compute on cuda: it fails on one patch: .*CUDNN failure 8"
+    with pytest.raises(RuntimeError, match=told):
+        plugins.model(file, device="cuda")
+    assert not caplog.text
+    found = plugins.model(file, device="auto")
+    assert found.provider == "CPUExecutionProvider"
+    np.testing.assert_allclose(found.describe(PATCHES), ROW_MEANS, rtol=1e-6)
+    assert "EXECUTION_FAILED; it computes on the CPU instead" in caplog.text
+
+
+def test_a_provider_that_opens_a_graph_but_fails_on_a_patch_does_not_work(broken_cuda):
+    providers, failure = onnx_file.working_providers()
+    assert providers == ["CPUExecutionProvider"]
+    assert "CUDNN failure 8" in failure
 
 
 def test_weights_that_are_nowhere_are_not_looked_for_twice(install, monkeypatch, caplog):
@@ -514,7 +579,7 @@ def test_auto_computes_an_onnx_file_on_the_cpu_where_there_is_no_driver(tmp_path
 
 @without_cuda
 def test_only_the_cpu_really_works_where_there_is_no_driver():
-    assert onnx_file.working_providers() == ["CPUExecutionProvider"]
+    assert onnx_file.working_providers() == (["CPUExecutionProvider"], None)
 
 
 # ---- folders

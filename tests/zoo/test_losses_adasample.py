@@ -363,6 +363,20 @@ def test_pairs_are_drawn_as_often_as_equation_13_says():
     assert stats.chisquare(seen[off], expected[off] * seen.sum() / expected.sum()).pvalue > 1e-3
 
 
+@pytest.mark.parametrize("lambda_", [0.5, 10.0, math.inf])
+def test_pairs_are_those_that_multinomial_draws(lambda_):
+    vectors = unit_rows(4000, 5)
+    made = method(lambda_)
+    made.average.fill_(0.7)
+    random, same = (torch.Generator().manual_seed(1) for _ in range(2))
+    anchor, positive = made.choice(vectors, random).view(2, 1000)
+    first = torch.arange(1000) * 4
+    assert torch.equal(anchor, first + torch.randint(4, (1000,), generator=same))
+    distance = angle_paired(vectors[anchor].repeat_interleave(4, dim=0), vectors).view(1000, 4)
+    share = chances(distance, anchor - first, lambda_ / float(made.average))
+    assert torch.equal(positive - first, torch.multinomial(share, 1, generator=same)[:, 0])
+
+
 def test_the_same_generator_draws_the_same_pairs():
     vectors = unit_rows(24, 5)
     one, two = (method().choice(vectors, torch.Generator().manual_seed(3)) for _ in range(2))

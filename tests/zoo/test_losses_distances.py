@@ -4,12 +4,15 @@ import pytest
 import torch
 from vectors import awkward_pairs, matching_pairs, unit_rows
 
+from zoo.exact import exact
 from zoo.training.distances import (
+    Coarse,
     angle,
     angle_paired,
     euclidean,
     euclidean_paired,
     hardest,
+    inner,
     root,
 )
 
@@ -30,6 +33,32 @@ def test_autocast_does_not_touch_them(crossed, paired):
         assert torch.equal(crossed(a, p), crossed(a, p).float())
         found = crossed(a, p)
     assert torch.equal(found, crossed(a, p))
+
+
+def test_coarse_products_are_the_inner_products_where_there_is_no_tf32():
+    """And in both directions they are allowed to be coarse, which nothing else is."""
+    seen, matmul = [], torch.backends.cuda.matmul
+    found = []
+    for product in (inner, Coarse.apply):
+        a, b = unit_rows(50, 128, 0).requires_grad_(), unit_rows(60, 128, 1).requires_grad_()
+        value = product(a, b)
+        (value.square() * torch.arange(60)).sum().backward()
+        found.append((value, a.grad, b.grad))
+    for plain, coarse in zip(*found, strict=True):
+        torch.testing.assert_close(coarse, plain)
+
+    class Seen(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            if function in (torch.Tensor.matmul, torch.Tensor.__matmul__):
+                seen.append(matmul.allow_tf32)
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    with exact():
+        Coarse.apply(unit_rows(2, 3).as_subclass(Seen), unit_rows(2, 3))
+        inner(unit_rows(2, 3).as_subclass(Seen), unit_rows(2, 3))
+        euclidean(unit_rows(2, 3).as_subclass(Seen), unit_rows(2, 3))
+    assert seen == [True, False, False]
 
 
 def test_euclidean_is_right_to_a_millionth():

@@ -248,3 +248,17 @@ def test_the_last_layer_computes_the_same_in_training():
     layer = Whole(6, 5, 3, bias=False)
     x = torch.randn(7, 6, 3, 3).to(memory_format=torch.channels_last)
     torch.testing.assert_close(layer.train()(x), layer.eval()(x))
+
+
+def test_the_surround_is_resized_with_all_bits_of_float32():
+    """bfloat16 keeps 8 bits: sums of grey values would be rounded to whole numbers or worse."""
+    grey = np.random.default_rng(0).integers(0, 256, (4, 1, 64, 64))
+    patches = torch.from_numpy(grey.astype(np.float32))
+    network, seen = CentralSurround().eval(), []
+    network.surround.first.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    with torch.no_grad():
+        network(patches)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            network(patches)
+    plain, reduced = seen
+    assert reduced.dtype == torch.float32 and torch.equal(plain, reduced)

@@ -95,6 +95,31 @@ def test_a_shipped_model_computes_what_its_weights_give_in_torch(shipped):
     assert made.seed == by_torch.seed == 3 and made.recipe == by_torch.recipe
 
 
+def test_pytorch_on_a_device_computes_the_same_whatever_the_batch(shipped):
+    """Under another name of the CPU: it is described as on a GPU, in passes of one size."""
+    wanted = trained.by_torch(file_of(shipped), shipped).describe(PATCHES)
+    found = trained.by_torch(file_of(shipped), shipped, device="cpu:0")
+    assert apart_by(found.describe(PATCHES), wanted, L2).max() < 1e-5
+    assert np.array_equal(found.describe(PATCHES[4:5]), found.describe(PATCHES)[4:5])
+
+
+def test_where_onnx_runtime_has_no_gpu_pytorch_takes_it_and_that_is_told(
+    shipped, monkeypatch, caplog
+):
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: ["CPUExecutionProvider"])
+    monkeypatch.setattr(trained.onnx_file, "has_nvidia_driver", lambda: True)
+    with pytest.raises(RuntimeError, match=r"knows no CUDA.*; PyTorch finds no CUDA device here"):
+        trained.opened(file_of(shipped), shipped, device="cuda")
+    assert trained.opened(file_of(shipped), shipped, device="auto").provider.startswith("CPU")
+    assert "PyTorch finds no CUDA device here: the CPU computes instead" in caplog.text
+    monkeypatch.setattr(trained, "cuda_failure", lambda: None)
+    for device in ("auto", "cuda"):
+        caplog.clear()
+        made = trained.opened(file_of(shipped), shipped, device=device)
+        assert made.provider == "torch-cuda"
+        assert "knows no CUDA" in caplog.text and "PyTorch computes there instead" in caplog.text
+
+
 def test_the_code_of_a_shipped_model_is_that_of_its_network_and_graph(shipped, monkeypatch):
     """Otherwise a new maker, recipe or form of record would empty the cache of vectors."""
     read = []

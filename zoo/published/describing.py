@@ -4,26 +4,41 @@ import numpy as np
 import torch
 from jaxtyping import Float, UInt8
 from torch import nn
-from torch.backends import cudnn
 
 from harness.distances import L2, Distance
 from harness.types import Patches, Vectors
+from zoo.exact import exact
 
 TOGETHER = 64  # patches in one pass; more take as long for each
 SIDE = 32  # of resized patches
 
 
 def describe(
-    network: nn.Module, patches: Patches, device: str, dim: int = 128, distance: Distance = L2
+    network: nn.Module,
+    patches: Patches,
+    device: str,
+    dim: int = 128,
+    distance: Distance = L2,
+    *,
+    together: int = TOGETHER,
 ) -> Vectors:
-    """Vectors of 8-bit patches of any size, from a network that lies on the device."""
+    """Vectors of 8-bit patches of any size, from a network that lies on the device.
+
+    Args:
+        network: in evaluation mode.
+        patches: any number of them.
+        device: of the network.
+        dim: numbers in a vector, or bits.
+        distance: between vectors.
+        together: patches in one pass.
+    """
     rows = np.empty((len(patches), distance.columns(dim)), distance.dtype)
-    for i in range(0, len(patches), TOGETHER):
-        part = rows[i : i + TOGETHER]
+    for i in range(0, len(patches), together):
+        part = rows[i : i + together]
         # Always as many patches: for another number, PyTorch would round sums in another order.
-        batch = np.zeros((TOGETHER, *patches.shape[1:]), np.uint8)
-        batch[: len(part)] = patches[i : i + TOGETHER]
-        with torch.inference_mode(), cudnn.flags(enabled=True, allow_tf32=False):
+        batch = np.zeros((together, *patches.shape[1:]), np.uint8)
+        batch[: len(part)] = patches[i : i + together]
+        with torch.inference_mode(), exact():
             part[:] = network(torch.from_numpy(batch).to(device))[: len(part)].cpu().numpy()
     return rows
 

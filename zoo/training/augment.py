@@ -7,6 +7,7 @@ from jaxtyping import Float, Int, UInt8
 from torch.nn import functional
 
 from zoo.training.recipe import Dihedral
+from zoo.training.sending import sent
 
 # The 8 symmetries of the square are numbered by bits: 1 mirrors left and right, 2 mirrors top and
 # bottom, 4 then transposes. 3 is half a turn, 5 a quarter turn counterclockwise, 6 clockwise.
@@ -33,9 +34,10 @@ def augmented(
     """Grey values of patches; each is turned by its angle, then moved by its point's symmetry.
 
     Args:
-        patches: the stored patches.
-        point: the point of each patch; all patches of a point get the same symmetry.
-        angle: degrees, counterclockwise; outside its border, a patch repeats the border.
+        patches: the stored patches, on any device.
+        point: the point of each patch, on the CPU; all patches of a point get the same symmetry.
+        angle: degrees, counterclockwise, on the CPU; outside its border, a patch repeats the
+            border.
         dihedral: a key of SYMMETRIES, from which one symmetry is drawn for each point; or False.
         random: a generator on the CPU.
     """
@@ -43,12 +45,13 @@ def augmented(
     if angle is not None:
         moves = angle.nonzero()[:, 0]
         if len(moves):
-            x[moves] = turned(x[moves], angle[moves])
+            at = sent(moves, x.device)
+            x[at] = turned(x[at], sent(angle[moves], x.device))
     if dihedral:
         _, group = point.unique(return_inverse=True)
         kinds = torch.tensor(SYMMETRIES[dihedral])
         drawn = kinds[torch.randint(len(kinds), (int(group.max()) + 1,), generator=random)]
-        x = _moved(x, drawn.to(x.device)[group])
+        x = _moved(x, sent(drawn[group], x.device))
     return x.contiguous(memory_format=torch.channels_last)
 
 

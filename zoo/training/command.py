@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,6 @@ from statistics import median
 import torch
 import torch.distributed as dist
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-from torch.backends import cudnn
 
 from harness import Dataset
 from harness.data import training_sets
@@ -21,12 +21,14 @@ from harness.errors import ComputeError, FileInTheWayError, ImportFailedError, I
 from harness.escape import visible
 from harness.files import atomic, locks
 from harness.onnx import export as onnx_export
+from harness.plugins import cuda_failure
 from harness.progress import Bar
 from harness.stopping import after_this_step
 from harness.types import Patches
 from zoo import card as cards
 from zoo import trained
 from zoo.card import Card, Moment, TrainingData
+from zoo.exact import exact
 from zoo.training import recipe as recipes
 from zoo.training import state
 from zoo.training.folder import CARD, EPOCHS, WEIGHTS, epoch_folder, epoch_name
@@ -37,6 +39,8 @@ from zoo.training.memory import keep_freed
 from zoo.training.patches import stored
 from zoo.training.recipe import Recipe
 from zoo.training.together import number
+
+log = logging.getLogger(__name__)
 
 NOT_ON_CARD = {"data", "checkpoints"}
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -75,9 +79,7 @@ def train(
         )
     out = out or Path("trained", recipe.name)
     keep_freed()
-    # Without the flag, GPUs compute "float32" convolutions with 10 instead of 23 bits of precision.
-    exact = cudnn.flags(enabled=True, allow_tf32=False)
-    with _processes(device) as place, exact, _claimed(out, resume=resume):
+    with _processes(device) as place, exact(), _claimed(out, resume=resume):
         parts = training_sets.open_sets(recipe.data, recipe.data_options)
         kind = precision_of(precision, place)
         with _bar() as bar:
@@ -160,16 +162,19 @@ def _must_be_the_same(file: Path, recipe: Recipe) -> None:
 def _processes(device: str) -> Iterator[torch.device]:
     """The device of this process; the processes that torchrun started form a group."""
     kind = device
+    if "RANK" in os.environ and device != "cpu" and torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))  # else all would try the first GPU
+    failure = cuda_failure() if device in ("auto", "cuda") else None
     if device == "auto":
-        kind = "cuda" if torch.cuda.is_available() else "cpu"
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise ComputeError("PyTorch finds no CUDA device here: choose --device cpu")
+        kind = "cpu" if failure else "cuda"
+        if failure and torch.cuda.is_available():
+            log.warning("%s: this trains on the CPU instead", failure)
+    elif failure:
+        raise ComputeError(f"{failure}: choose --device cpu")
     if "RANK" not in os.environ:
         yield torch.device(kind)
         return
     gpu = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if kind == "cuda" else None
-    if gpu:
-        torch.cuda.set_device(gpu)
     dist.init_process_group("nccl" if gpu else "gloo")
     try:
         yield gpu or torch.device("cpu")
@@ -180,12 +185,14 @@ def _processes(device: str) -> Iterator[torch.device]:
 def precision_of(asked: str, device: torch.device) -> torch.dtype:
     """The number type of convolutions.
 
-    On GPUs, "auto" is float32: no measurement shows that bfloat16 keeps an FPR95 near 0.5 %. On
-    processors that compute in bfloat16, "auto" is bfloat16, which is three times as fast. All
-    shipped weights were trained with it, and their records show the scores. No measurement compares
-    the two types on processors: to reproduce a paper's number, choose float32.
+    On GPUs, "auto" is float32, without TF32: no measurement shows that bfloat16 keeps an FPR95 near
+    0.5 %. On processors that compute in bfloat16, "auto" is bfloat16, which is three times as fast.
+    All shipped weights were trained with it, and their records show the scores. No measurement
+    compares the two types on processors: to reproduce a paper's number, choose float32.
     """
     if asked in PRECISIONS:
+        if asked == "bfloat16" and device.type == "cuda" and not _has_bfloat16():
+            log.warning("this GPU has no bfloat16 and only imitates it: float32 is faster")
         return PRECISIONS[asked]
     if asked != "auto":
         raise InputError(f"no precision {asked!r}; known: auto, {', '.join(PRECISIONS)}")
@@ -194,6 +201,10 @@ def precision_of(asked: str, device: torch.device) -> torch.dtype:
     can = torch.cpu.get_capabilities()  # emulated bfloat16 takes ten times as long as float32
     computes = can.get("avx512_bf16") or can.get("amx_bf16") or can.get("bf16")
     return torch.bfloat16 if computes else torch.float32
+
+
+def _has_bfloat16() -> bool:
+    return torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
 
 
 def _prepared(

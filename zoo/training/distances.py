@@ -6,8 +6,12 @@ of 0.1 becomes 0.100005, and the gradient by either vector is never longer than 
 computes the network in another type, distances are float32, or float64 for float64 vectors.
 """
 
+from typing import Any
+
 import torch
 from jaxtyping import Bool, Float, Int
+
+from zoo.exact import coarse_products
 
 UNDER_ROOT = 1e-6
 SAME = 0.008  # HardNet's code: a nearer "negative" is a patch of the same point, badly labelled
@@ -31,6 +35,24 @@ def inner(a: Vectors, b: Others) -> Crossed:
     """Inner products of all rows of a with all rows of b."""
     with torch.autocast(a.device.type, enabled=False):
         return wide(a) @ wide(b).T
+
+
+class Coarse(torch.autograd.Function):
+    """Inner products whose factors, and those of their gradients, TF32 rounds on a GPU."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Vectors, b: Others) -> Crossed:
+        """Inner products of all rows of a with all rows of b."""
+        ctx.save_for_backward(a, b)
+        with coarse_products():
+            return a @ b.T
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Crossed) -> tuple[Vectors, Others]:
+        """The gradients of both."""
+        a, b = ctx.saved_tensors
+        with coarse_products():
+            return gradient @ b, gradient.T @ a
 
 
 def euclidean(a: Vectors, b: Others) -> Crossed:

@@ -15,20 +15,18 @@ def model(folder: Path, device: str) -> Descriptor | None:
 
     Args:
         folder: the --out of `harness train`, or a folder of its epochs/.
-        device: "cpu", "cuda", or "auto": CUDA if ONNX Runtime computes there.
+        device: "cpu", "cuda", or "auto": CUDA if ONNX Runtime or PyTorch computes there.
 
     Raises:
         FileMissingError: if the folder has weights but no card.
         InputError: if weights and card do not fit each other.
-        ComputeError: if device is "cuda" and ONNX Runtime would compute elsewhere.
+        ComputeError: if device is "cuda" and neither of the two computes there.
     """
     if not (folder / WEIGHTS).is_file():
         return None
-    from harness.onnx import export as onnx_export  # imported late: other folders need no torch
-    from zoo import trained
+    from zoo import trained  # imported late: other folders need no torch
 
-    made = trained.by_torch(folder / WEIGHTS, cards.read(folder / CARD))
-    return onnx_export.through_onnx(made, device=device)
+    return trained.opened(folder / WEIGHTS, cards.read(folder / CARD), device=device)
 
 
 def epoch_folder(out: Path, epoch: int) -> Path:

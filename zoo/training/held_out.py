@@ -11,10 +11,10 @@ from harness.errors import InputError
 from harness.metrics import fpr_at_95, rank
 from harness.types import Rows, Vectors
 from zoo.backbones import Deployed, Network
+from zoo.training.describe import STILL
 
 POINTS = 1000  # most held-out points: 1000 x 1000 pairs are compared
 FEWEST = 50  # least held-out points
-TOGETHER = 64  # patches in one pass: they fit into caches
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ def vectors(
     """Vectors of patches by the network as it is deployed."""
     was = network.training
     deployed = Deployed(network)
-    parts = np.array_split(patches, -(-len(patches) // TOGETHER))
+    parts = np.array_split(patches, -(-len(patches) // STILL.get(device.type, STILL["cpu"])))
     with torch.inference_mode():
         rows = [deployed(torch.from_numpy(part).to(device)).cpu().numpy() for part in parts]
     network.train(was)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Int, UInt8
+from jaxtyping import Float, Int, UInt8
 from torch import nn
 
 from harness import Dataset
@@ -30,11 +30,13 @@ from zoo.training.describe import Described
 from zoo.training.groups import Groups
 from zoo.training.method import Batch, Method, Sampler, Selection
 from zoo.training.recipe import Pairs, Recipe, make
+from zoo.training.sending import resident, sent
 from zoo.training.together import add_gradients, any_of, number, together
 from zoo.training.wrong_labels import with_wrong_labels
 
 log = logging.getLogger(__name__)
 
+LATE = 10  # steps whose losses are read together on a GPU, which is waited for at each reading
 VALIDATIONS = 10  # validations in a training, at ends of epochs; one more comes before step 1
 
 
@@ -63,6 +65,7 @@ class Run:
     split: held_out.Split
     device: torch.device
     precision: torch.dtype  # of convolutions
+    kept: UInt8[torch.Tensor, "all side side"] | None = None  # the patches, if a GPU holds them all
 
 
 def prepare(
@@ -108,6 +111,7 @@ def prepare(
         split,
         device,
         precision,
+        resident(stored, device),
     )
 
 
@@ -211,15 +215,24 @@ def train(
     network.train()
     if first in (0, recipe.steps):  # no step is done yet, or all are
         yield Seen(first, fpr95=_validated(run), seconds=before)
+    unread: list[tuple[Seen, torch.Tensor]] = []  # steps whose losses were not read yet
+    late = 1 if run.device.type == "cpu" else LATE
+    seconds = before
     for step, selected, patches in fed(run, first):
         loss, lr = update(run, optimiser, step, selected, patches)
-        seconds = before + time.monotonic() - began
         done = step + 1
         last = done == recipe.steps
-        fpr95 = _validated(run) if is_moment(recipe, done) else None
-        seen = Seen(done, loss, lr, fpr95, len(selected), seconds)
-        # The caller logs the step before its state is kept. If the training is killed in between,
+        moment = is_moment(recipe, done)
+        unread.append((Seen(done, lr=lr, patches=len(selected)), loss))
+        if len(unread) < late and not (last or moment or recipe.keeps_weights(done)):
+            continue
+        now = before + time.monotonic() - began
+        *told, seen = _read(unread, seconds, now)
+        unread, seconds = [], now
+        # The caller logs a step before its state is kept. If the training is killed in between,
         # the step runs again, but the log misses no step.
+        yield from told
+        seen = replace(seen, fpr95=_validated(run) if moment else None)
         yield seen
         if recipe.keeps_weights(done):
             keep_weights(seen)
@@ -231,6 +244,25 @@ def train(
             kept = time.monotonic()
         if stopped:
             return
+
+
+def _read(unread: list[tuple[Seen, torch.Tensor]], before: float, now: float) -> list[Seen]:
+    """The steps with their losses; the time since the last reading is divided among them.
+
+    Raises:
+        ComputeError: if a loss is not finite.
+    """
+    losses = torch.stack([loss for _, loss in unread]).tolist()
+    told = []
+    for i, ((seen, _), loss) in enumerate(zip(unread, losses, strict=True), 1):
+        if not math.isfinite(loss):
+            raise ComputeError(
+                f"step {seen.step - 1}: the loss is {loss}: train again with a smaller --set"
+                " optimiser.lr=..., and another --out"
+            )
+        seconds = before + (now - before) * i / len(losses)
+        told.append(replace(seen, loss=loss, seconds=seconds))
+    return told
 
 
 def is_moment(recipe: Recipe, step: int) -> bool:
@@ -250,12 +282,14 @@ def optimiser_of(run: Run) -> torch.optim.Optimizer:
             factor = next((value for part, value in factors if name.startswith(part)), 1.0)
             groups.setdefault(factor, []).append(parameter)
     parameters = [{"params": group, "factor": factor} for factor, group in groups.items()]
+    fused = run.device.type != "cpu" or None  # on a GPU, all weights in one kernel
     if settings.name == "adam":
         return torch.optim.Adam(
             parameters,
             lr=settings.lr,
             betas=(settings.momentum, 0.999),
             weight_decay=settings.weight_decay,
+            fused=fused,
         )
     return torch.optim.SGD(
         parameters,
@@ -263,15 +297,21 @@ def optimiser_of(run: Run) -> torch.optim.Optimizer:
         momentum=settings.momentum,
         dampening=settings.dampening,
         weight_decay=settings.weight_decay,
+        fused=fused,
     )
 
 
-def fed(run: Run, first: int) -> Iterator[tuple[int, Selection, UInt8[np.ndarray, "n side side"]]]:
-    """Yields the steps from `first` on with their patches, read during the step before."""
+def fed(
+    run: Run, first: int
+) -> Iterator[tuple[int, Selection, UInt8[np.ndarray, "n side side"] | None]]:
+    """Yields the steps from `first` on with their patches, read during the step before.
+
+    Instead of patches that the device holds, None.
+    """
 
     def read(step: int) -> tuple[int, Selection, Any]:
         selected = run.sampler(step)
-        return step, selected, run.patches[selected.rows]
+        return step, selected, run.patches[selected.rows] if run.kept is None else None
 
     with ThreadPoolExecutor(1) as pool:
         ahead = pool.submit(read, first) if first < run.recipe.steps else None
@@ -283,28 +323,43 @@ def fed(run: Run, first: int) -> Iterator[tuple[int, Selection, UInt8[np.ndarray
 
 
 def update(
-    run: Run, optimiser: torch.optim.Optimizer, step: int, selected: Selection, patches: np.ndarray
-) -> tuple[float, float]:
-    """Update the weights once; returns the loss before the update, and the learning rate."""
+    run: Run,
+    optimiser: torch.optim.Optimizer,
+    step: int,
+    selected: Selection,
+    patches: UInt8[np.ndarray, "n side side"] | None,
+) -> tuple[Float[torch.Tensor, ""], float]:
+    """Update the weights once; returns the loss before the update, and the learning rate.
+
+    A GPU has not computed the loss yet: to read it is to wait for the step.
+    """
     recipe, device = run.recipe, run.device
     torch.manual_seed(_seed(recipe.seed, step, number() + 1))  # of dropout
     random = torch.Generator().manual_seed(_seed(recipe.seed, step, 0))
-    point = torch.from_numpy(selected.point).to(device)
+    here = torch.from_numpy(selected.point)
+    row = sent(torch.from_numpy(selected.rows), device)
+    if run.kept is not None:
+        shown = run.kept[row]
+    else:
+        assert patches is not None
+        shown = sent(torch.from_numpy(patches), device)
     x = augmented(
-        torch.from_numpy(patches).to(device),
-        point,
-        None if selected.angle is None else torch.from_numpy(selected.angle).to(device),
+        shown,
+        here,
+        None if selected.angle is None else torch.from_numpy(selected.angle),
         dihedral=recipe.augmentation.dihedral,
         random=random,
     )
-    row = torch.from_numpy(selected.rows).to(device)
-    loss = run.method(Batch(Described(run.network, run.precision), x, point, random, row))
-    value = float(loss.detach())
-    if not math.isfinite(value):
-        raise ComputeError(
-            f"step {step}: the loss is {value}: train again with a smaller --set optimiser.lr=...,"
-            " and another --out"
-        )
+    batch = Batch(
+        Described(run.network, run.precision),
+        x,
+        sent(here, device),
+        random,
+        row,
+        point_here=here,
+        coarse=run.precision is not torch.float32,
+    )
+    loss = run.method(batch)
     optimiser.zero_grad(set_to_none=True)
     loss.backward()
     add_gradients(run.network)
@@ -312,7 +367,7 @@ def update(
     for group in optimiser.param_groups:
         group["lr"] = lr * group["factor"]
     optimiser.step()
-    return value, lr
+    return loss.detach(), lr
 
 
 def _seed(*numbers: int) -> int:

@@ -78,6 +78,8 @@ class Batch:
     point: Int[torch.Tensor, " n"]  # two patches match iff their points are equal
     random: torch.Generator  # on the CPU, seeded by seed and step; the same on every device
     row: Int[torch.Tensor, " n"] | None = None  # in the training set; the loop always gives it
+    point_here: Int[torch.Tensor, " n"] | None = None  # the points on the CPU; the loop gives them
+    coarse: bool = False  # whether products that a method marks may be computed in TF32 on a GPU
 
     @property
     def pair_point(self) -> Int[torch.Tensor, " pairs"]:
@@ -87,7 +89,8 @@ class Batch:
     def subset(self, at: Int[torch.Tensor, " some"]) -> "Batch":
         """The batch of the patches at these places, in this order."""
         row = None if self.row is None else self.row[at]
-        return replace(self, patches=self.patches[at], point=self.point[at], row=row)
+        patches, point = self.patches[at], self.point[at]
+        return replace(self, patches=patches, point=point, row=row, point_here=None)
 
     def pair_vectors(self, *, separate: bool) -> tuple[torch.Tensor, torch.Tensor]:
         """Vectors of the anchors, and of the positives.

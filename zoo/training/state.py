@@ -40,7 +40,7 @@ def save(out: Path, of: Trained, *, step: int, seconds: float, origin: str) -> N
         "origin": origin,
     }
     contents = io.BytesIO()
-    torch.save(state, contents)
+    torch.save(_on_cpu(state), contents)
     if (out / LOG).is_file():  # the log goes first, so that it has all steps of a kept state
         atomic.sync_to_disk(out / LOG)
     with atomic.writing(out / FILE) as stream:
@@ -67,7 +67,6 @@ def load(out: Path, into: Trained, *, origin: str) -> tuple[int, float]:
     """
     must_be_in(out)
     file = out / FILE
-    device = next(into.network.parameters()).device
     mark, digest, contents = _parts(file.read_bytes())
     if mark != MARK or hashlib.sha256(contents).digest() != digest:
         raise InputError(
@@ -75,7 +74,9 @@ def load(out: Path, into: Trained, *, origin: str) -> tuple[int, float]:
             f" sha256 at its beginning; remove {out} and train again, or put back a copy of"
             f" {file.name}"
         )
-    state: dict[str, Any] = torch.load(io.BytesIO(contents), map_location=device, weights_only=True)
+    # On the CPU: each part moves to its device what belongs there. Adam counts its steps on the CPU
+    # unless it is fused; on a GPU, each count would be waited for in each step.
+    state: dict[str, Any] = torch.load(io.BytesIO(contents), map_location="cpu", weights_only=True)
     if state["origin"] != origin:
         raise InputError(
             f"{file} was written with another recipe, other data, another precision or another"
@@ -97,3 +98,12 @@ def origin(recipe: Recipe, data: str, **facts: object) -> str:
     """A hash of all facts that decide a training."""
     table = {"recipe": identity(recipe), "data": data, **facts}
     return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()
+
+
+def _on_cpu(x: Any) -> Any:
+    """The same, with all tensors on the CPU."""
+    if isinstance(x, dict):
+        return {key: _on_cpu(value) for key, value in x.items()}
+    if isinstance(x, list):
+        return [_on_cpu(value) for value in x]
+    return x.cpu() if isinstance(x, torch.Tensor) else x

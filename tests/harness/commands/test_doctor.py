@@ -87,3 +87,26 @@ def test_a_place_that_is_no_folder_is_told_of(tmp_path, monkeypatch, name, told)
     (tmp_path / "file").touch()
     monkeypatch.setenv(name, str(tmp_path / "file"))
     assert any(told in line for line in sick())
+
+
+@pytest.mark.parametrize(
+    ("version", "major"), [("13.0", 13), ("12.6", 12), ("12", 12), ("", None), (None, None)]
+)
+def test_the_major_of_cuda_is_its_first_number(version, major):
+    assert doctor.cuda_major(version) == major
+
+
+def test_libraries_for_different_cuda_are_told_what_to_do():
+    assert all(doctor.other_cuda(*fit) is None for fit in ((12, 12), (None, 12), (13, None)))
+    told = doctor.other_cuda(13, 12)
+    assert "onnxruntime-gpu is built for CUDA 13 and torch for CUDA 12" in told
+    assert "install torch for CUDA 13, or a version of onnxruntime-gpu for CUDA 12" in told
+
+
+def test_libraries_that_differ_in_cuda_need_action(monkeypatch):
+    monkeypatch.setattr("onnxruntime.cuda_version", "13.0")
+    monkeypatch.setattr("torch.version.cuda", "12.8")
+    lines = sick()
+    assert len(lines) == 1 and lines[0].startswith("! onnxruntime-gpu is built for CUDA 13")
+    monkeypatch.setattr("torch.version.cuda", "13.0")
+    assert sick() == []

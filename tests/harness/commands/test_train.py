@@ -219,6 +219,28 @@ def test_automatic_precision_is_float32_on_gpus():
     assert command.precision_of("bfloat16", torch.device("cuda")) is torch.bfloat16
 
 
+def test_bfloat16_that_a_gpu_imitates_is_told(monkeypatch, caplog):
+    asked = []
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda **how: asked.append(how) or False)
+    assert command.precision_of("bfloat16", torch.device("cuda")) is torch.bfloat16
+    assert asked == [{"including_emulation": False}]
+    assert "has no bfloat16 and only imitates it" in caplog.text
+
+
+def test_a_gpu_that_can_not_compute_is_told_and_the_cpu_trains(monkeypatch, caplog):
+    monkeypatch.setattr(command, "cuda_failure", lambda: "PyTorch can't compute: no kernel image")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    with command._processes("auto") as place:
+        assert place.type == "cpu"
+    assert "no kernel image: this trains on the CPU instead" in caplog.text
+    with (
+        pytest.raises(RuntimeError, match="no kernel image: choose --device cpu"),
+        command._processes("cuda"),
+    ):
+        pass
+
+
 def test_a_killed_process_resumes_to_the_same_weights(recipe, scenes, tmp_path):
     whole = command.train(
         recipe, tmp_path / "whole", data=[scenes], device="cpu", settings=["epochs=20"]

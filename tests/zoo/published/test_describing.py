@@ -9,6 +9,7 @@ import torch
 
 from harness import plugins
 from harness.data import published_weights, weights
+from zoo.exact import coarse_products, exact
 from zoo.published.deepdesc import DeepDesc
 from zoo.published.describing import describe, interpolate, resize
 from zoo.published.geodesc import GeoDesc
@@ -63,6 +64,41 @@ def test_no_number_is_rounded_to_tf32():
     network.register_forward_pre_hook(lambda *_: seen.append((cudnn.enabled, cudnn.allow_tf32)))
     describe(network, np.zeros((1, 32, 32), np.uint8), "cpu")
     assert seen == [(True, False)]
+
+
+PARTS = {"conv": torch.backends.cudnn.conv, "rnn": torch.backends.cudnn.rnn}
+
+
+@pytest.mark.parametrize("alone", PARTS)
+@pytest.mark.parametrize("value", ["ieee", "tf32"])
+def test_a_flag_of_precision_that_was_set_alone_is_no_trouble(alone, value):
+    """PyTorch refuses to read its older flag, which is for all parts together."""
+    patches = np.random.default_rng(0).integers(0, 256, (2, 32, 32), np.uint8)
+    network = TFeat().eval()
+    wanted = describe(network, patches, "cpu")
+    before = {name: part.fp32_precision for name, part in PARTS.items()}
+    other = {"conv": "rnn", "rnn": "conv"}[alone]
+    try:
+        PARTS[other].fp32_precision = "tf32" if value == "ieee" else "ieee"
+        PARTS[alone].fp32_precision = value
+        seen = {name: part.fp32_precision for name, part in PARTS.items()}
+        assert np.array_equal(describe(network, patches, "cpu"), wanted)
+        assert seen == {name: part.fp32_precision for name, part in PARTS.items()}
+    finally:
+        for name, part in PARTS.items():
+            part.fp32_precision = before[name]
+    assert torch.backends.cudnn.allow_tf32
+
+
+def test_coarse_products_are_allowed_in_their_block_alone():
+    matmul = torch.backends.cuda.matmul
+    before = matmul.fp32_precision
+    with exact():
+        assert not matmul.allow_tf32
+        with coarse_products():
+            assert matmul.allow_tf32
+        assert not matmul.allow_tf32
+    assert matmul.fp32_precision == before and torch.backends.cudnn.allow_tf32
 
 
 def test_bits_are_packed_as_numpy_packs_them():

@@ -36,15 +36,19 @@ def settings(name):
     return ["held_out=0", *(f"method.{k}={v}" for k, v in SMALL.items() if k in options)]
 
 
-@pytest.fixture(scope="module")
-def l2net(tmp_path_factory):
+def l2net_weights(folder):
     """Weights that the central-surround network starts from."""
     torch.manual_seed(0)
-    file = tmp_path_factory.mktemp("l2net") / "weights.safetensors"
+    file = folder / "weights.safetensors"
     file.write_bytes(pack(MeanImageL2Net()))
     card = card_of(file.read_bytes(), network={"name": "l2net-mean-image"})
     cards.write(file.with_name("card.json"), card)
     return file
+
+
+@pytest.fixture(scope="module")
+def l2net(tmp_path_factory):
+    return l2net_weights(tmp_path_factory.mktemp("l2net"))
 
 
 @pytest.mark.parametrize("name", EVERY)
