@@ -11,6 +11,8 @@ searches them both ways; a few pairs are timed and scaled up. Both give the same
 import argparse
 import resource
 import time
+from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 
@@ -22,20 +24,17 @@ from protocols.eth.matching import RATIO, axes, match
 DIM = 128
 
 
-def made_images(images: int, keypoints: int) -> list[np.ndarray]:
-    """Vectors of each image, made at random."""
-    rng = np.random.default_rng(0)
+def image_after_image(keypoints: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Yields the vectors of one image after another, made at random, without end."""
     k = np.arange(DIM)
     spread = np.sqrt(0.8 * np.exp(-k / 12) / 12 + 0.2 * np.exp(-k / 45) / 45)
     turn = np.linalg.qr(rng.normal(size=(DIM, DIM)))[0]
     points = rng.normal(size=(keypoints, DIM)) * spread
-    found = []
-    for _ in range(images):
+    while True:
         new = rng.random(keypoints) < 0.5
         points[new] = rng.normal(size=(np.count_nonzero(new), DIM)) * spread
         noisy = points + 0.4 * spread * rng.normal(size=points.shape)
-        found.append((noisy[rng.permutation(keypoints)] @ turn + 1).astype(np.float32))
-    return found
+        yield (noisy[rng.permutation(keypoints)] @ turn + 1).astype(np.float32)
 
 
 def plain(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -58,7 +57,8 @@ def main() -> None:
     parser.add_argument("--keypoints", type=int, default=10_000)
     parser.add_argument("--plain", type=int, default=3, help="pairs that plain NumPy matches")
     given = parser.parse_args()
-    images = made_images(given.images, given.keypoints)
+    made = image_after_image(given.keypoints, np.random.default_rng(0))
+    images = list(islice(made, given.images))
     pairs = [(i, j) for i in range(given.images) for j in range(i + 1, given.images)]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begun = time.perf_counter()
