@@ -134,7 +134,9 @@ class _Search:
     vectors: Vectors
     distance: Distance
 
-    def candidates(self, rows: Rows, same: Bool[np.ndarray, "rows n"]) -> tuple[Rows, Rows]:
+    def candidates(
+        self, rows: Numbers, same: Bool[np.ndarray, "rows n"]
+    ) -> tuple[Numbers, Numbers]:
         """Pairs of a place in `rows` and a vector: all vectors that may be nearest to the row.
 
         Vectors that `same` marks are left out.
@@ -185,7 +187,7 @@ def _pairs(
     return ratio, np.where(d < other, 1.0, np.where(d == other, 1 / (tied[anchor] + 1), 0.0))
 
 
-def _true(entries: Bool[np.ndarray, "n m"]) -> tuple[Rows, Rows]:
+def _true(entries: Bool[np.ndarray, "rows n"]) -> tuple[Numbers, Numbers]:
     """`np.nonzero` of a matrix; one search of a flat array is several times faster."""
     row, column = np.divmod(np.flatnonzero(entries), entries.shape[1])
     return row, column
