@@ -110,7 +110,7 @@ def steps(work: Path, share: float, model: str) -> Iterator[Step]:
 
 
 def measured(work: Path, share: str, model: str, tell: Callable[[str], object]) -> list[Row]:
-    """The cost of every step at one share, without what an earlier run left in cache and results."""
+    """The cost of every step at one share; cache and results of an earlier run are removed."""
     for left in ("cache", "results"):
         shutil.rmtree(work / left, ignore_errors=True)
     cache = work / "cache"

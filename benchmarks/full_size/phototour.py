@@ -21,6 +21,7 @@ from jaxtyping import Int
 from benchmarks.full_size.place import gigabytes, place, share_of
 from benchmarks.full_size.textures import SIDE as IMAGE
 from benchmarks.full_size.textures import cut, texture
+from harness.files import atomic
 from protocols.phototour.scenes import OFFICIAL
 from protocols.phototour.writer import HEADER, PIXELS, SIDE, TILE, Patches, fill
 
@@ -68,6 +69,7 @@ def make(out: Path, *, share: float = 1.0, seed: int = 0) -> None:
     def write(folder: Path) -> None:
         batches = _patches(point, seed)
         fill(folder / SCENE, batches, point, interest, lists, about=about)
+        atomic.write_json(folder / "dataset.json", about)
 
     request = {"version": VERSION, "share": share, "seed": seed}
     place(out, {"stand_in": NAME, **request}, bytes_needed(share), write)
