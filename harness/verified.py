@@ -1,11 +1,10 @@
 """Facts of files that were checked before, so that a file is read again only if it changed.
 
 A file counts as unchanged if its size, its inode, and its times of writing and of change are those
-that it had when it was checked. The time of change can't be set back (but Windows has no such time):
-a program that writes a file and restores its time of writing, as `rsync -t` does, still changes it.
-A file that was written less
-than FRESH before it was checked is checked again: it may have been written again within the same
-tick of the clock. Facts are kept in the cache, an entry for each folder.
+that it had when it was checked. The time of change can't be set back (Windows has none): a program
+that writes a file and restores its time of writing, as `rsync -t` does, still changes it. A file
+that was written less than FRESH before it was checked is checked again: it may have been written
+again within the same tick of the clock. Facts are kept in the cache, an entry for each folder.
 """
 
 import json

@@ -49,9 +49,7 @@ def to_latex(board: Board) -> str:
     return "\n".join([*lines, ""])
 
 
-def _row(
-    row: tuple[Record, ...], bold: set[str], board: Board, *, options: bool
-) -> list[str]:
+def _row(row: tuple[Record, ...], bold: set[str], board: Board, *, options: bool) -> list[str]:
     facts = [latex(row[0].model.size)]
     if options:
         facts.insert(0, latex(row[0].protocol.options_text))
