@@ -32,7 +32,8 @@ BITMAP = 64**2  # bytes of a patch of PhotoTour
 DISK = 1e9  # bytes a second of the shared disk: assumed, a file server on a 10-gigabit network
 DISPATCH = 1e-3  # seconds of the scheduler for a unit: what Dask's manual says
 OPENED = 0.05  # seconds of a core for a unit, besides its work: names, checks, the cache
-PAIRS = 1000  # pairs of images in a unit
+PAIRS = 5000  # pairs of images in a unit
+IMAGES = 16  # of ETH described in a unit here; the harness has a unit for each image
 KEYPOINTS, KEYPOINT = 8000, 41**2  # of an image of ETH: assumed; bytes of its share of a photograph
 MAPPED = 3.0  # seconds of a core for an image of ETH in COLMAP's mapper: assumed
 VERIFIED = 0.02  # seconds of a core for a pair in COLMAP's verification: assumed
@@ -41,6 +42,9 @@ HPATCHES = [int(n) for n in np.repeat([1353], 1856)]  # patches of each strip, o
 PHOTOTOUR = [450092, 468159, 633587]  # patches of the scenes of the difference of Gaussians
 IN_PAIRS = 0.35  # share of a scene's patches that its 100,000 pairs show: measured on the stand-in
 BLOCK = 4096  # patches of a block of PhotoTour
+HPATCHES_ALL, PHOTOTOUR_ALL = "HPatches, three tasks", "PhotoTour, pairs and snn"
+SMALL, LARGE = "ETH, small scenes", "ETH, large scenes"
+WHOLE = "ETH, large scenes, the pairs of a scene in one unit"
 SMALL_ETH = [8, 11]  # images
 LARGE_ETH = [128, 1344, 1463, 1576, 2364, 2915, 6514]
 EXHAUSTIVE, NEIGHBOURS = 2000, 100  # from so many images on, each is matched with so many others
@@ -191,11 +195,13 @@ def cut(total: int, size: int) -> list[int]:
 
 def jobs_of(models: Sequence[Model], costs: Costs) -> dict[str, list[Job]]:
     """The jobs of each family of protocols; the slowest model comes first."""
+    large = [(model, n) for model in models for n in LARGE_ETH[::-1]]
     return {
-        "HPatches": [_hpatches(model, costs) for model in models],
-        "PhotoTour": [job for model in models for job in _phototour(model, costs)],
-        "ETH, small": [_eth(model, costs, n) for model in models for n in SMALL_ETH],
-        "ETH, large": [_eth(model, costs, n) for model in models for n in LARGE_ETH[::-1]],
+        HPATCHES_ALL: [_hpatches(model, costs) for model in models],
+        PHOTOTOUR_ALL: [job for model in models for job in _phototour(model, costs)],
+        SMALL: [_eth(model, costs, n, PAIRS) for model in models for n in SMALL_ETH],
+        LARGE: [_eth(model, costs, n, PAIRS) for model, n in large],
+        WHOLE: [_eth(model, costs, n, comb(n, 2)) for model, n in large],
     }
 
 
@@ -213,25 +219,28 @@ def _phototour(model: Model, costs: Costs) -> Iterator[Job]:
         yield [described(model, cut(patches, BLOCK), 0.0, BITMAP), score]
 
 
-def _eth(model: Model, costs: Costs, images: int) -> Job:
+def _eth(model: Model, costs: Costs, images: int, together: int) -> Job:
+    """A scene; so many pairs are one unit."""
     pairs = comb(images, 2) if images < EXHAUSTIVE else images * NEIGHBOURS
     read = 2 * KEYPOINTS * model.vector  # vectors of both images of a pair
-    matched = [Unit(OPENED + n * costs.pair, n * read) for n in cut(pairs, PAIRS)]
+    matched = [Unit(OPENED + n * costs.pair, n * read) for n in cut(pairs, together)]
     mapped = Unit(images * MAPPED + pairs * VERIFIED)
-    return [described(model, [KEYPOINTS] * images, 0.0, KEYPOINT), matched, [mapped]]
+    sizes = [n * KEYPOINTS for n in cut(images, IMAGES)]
+    return [described(model, sizes, 0.0, KEYPOINT), matched, [mapped]]
 
 
 def rows(jobs: Mapping[str, Sequence[Job]], workers: Sequence[int]) -> Iterator[list[str]]:
     """Yields the rows of the table."""
-    names = list(jobs)
-    parts = [*([name] for name in names), [name for name in names if name != "ETH, large"], names]
+    small = [HPATCHES_ALL, PHOTOTOUR_ALL, SMALL]
+    parts = [*([name] for name in jobs), small, [*small, LARGE]]
     for part in parts:
         every = [job for name in part for job in jobs[name]]
+        name = {1: part[0], 3: "all but the large scenes", 4: "all"}[len(part)]
         for count in workers:
             run = simulate(every, Cluster(count, DISK, DISPATCH))
             cores = count * run.hours
             yield [
-                " + ".join(part) if len(part) < len(names) else "all",
+                name,
                 f"{count}",
                 f"{run.hours:,.1f}",
                 f"{run.moved / 1e12:,.2f}",

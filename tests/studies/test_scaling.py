@@ -77,8 +77,21 @@ def test_the_plan_has_the_official_sizes():
     assert models[0].per_second == min(model.per_second for model in models)
     costs = scaling.Costs(60.0, 1e-5, 1e-4, 0.1)
     jobs = scaling.jobs_of(models[:1], costs)
-    assert [len(jobs[name]) for name in jobs] == [1, 3, 2, 7]
-    (madrid,) = (job for job in jobs["ETH, large"] if len(job[0]) == 1344)
+    assert [len(jobs[name]) for name in jobs] == [1, 3, 2, 7, 7]
+    (madrid,) = (job for job in jobs[scaling.LARGE] if len(job[0]) == 1344 / scaling.IMAGES)
     assert len(madrid[1]) == math.ceil(902_496 / scaling.PAIRS)
-    patches = sum(1 for _ in scaling.cut(450_092, scaling.BLOCK))
-    assert patches == 110 and sum(scaling.cut(450_092, scaling.BLOCK)) == 450_092
+    whole = jobs[scaling.WHOLE]
+    assert all(len(job[1]) == 1 for job in whole)
+    blocks = scaling.cut(450_092, scaling.BLOCK)
+    assert len(blocks) == 110 and sum(blocks) == 450_092
+
+
+def test_the_table_has_each_family_and_their_sums():
+    models = [scaling.Model(1000.0, 512)]
+    jobs = scaling.jobs_of(models, scaling.Costs(60.0, 1e-5, 1e-4, 0.1))
+    found = list(scaling.rows(jobs, [1, 64]))
+    one = {row[0]: float(row[4].replace(",", "")) for row in found if row[1] == "1"}
+    parts = (scaling.HPATCHES_ALL, scaling.PHOTOTOUR_ALL, scaling.SMALL)
+    assert one["all but the large scenes"] == pytest.approx(sum(one[p] for p in parts), abs=2)
+    assert one["all"] == pytest.approx(one["all but the large scenes"] + one[scaling.LARGE], abs=2)
+    assert [row[1] for row in found] == ["1", "64"] * 7
