@@ -18,6 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+from benchmarks.machine import processor
 from harness import catalogue, progress
 from harness.escape import markdown
 from harness.files import atomic
@@ -68,14 +69,6 @@ def _only(cores: int) -> None:
     os.environ["OMP_NUM_THREADS"] = str(cores)
 
 
-def machine() -> str:
-    """Product name of the processor, as Linux tells it."""
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return "unknown"
-
-
 def main() -> None:
     """Measure, print a table, write the CSV file."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -103,7 +96,9 @@ def main() -> None:
         )
         for count in counts:
             speed = f"{speeds[count][name]:.0f}"
-            table.writerow([name, facts.dim, facts.distance, facts.bytes, count, speed, machine()])
+            table.writerow(
+                [name, facts.dim, facts.distance, facts.bytes, count, speed, processor()]
+            )
     print("\n".join(markdown_table.lines(["", "bytes", *(f"cores: {c}" for c in counts)], lines)))
     if given.out:
         atomic.write_text(given.out, text.getvalue())

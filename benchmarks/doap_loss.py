@@ -9,9 +9,11 @@ torch allocates. `--plain` computes the same loss through the tensor of queries 
 import argparse
 import resource
 import time
+from collections.abc import Callable, Iterator
 
 import torch
 
+from benchmarks.comparison import Comparison
 from zoo.doap import Bins, average_precision, closed_form, euclidean, hamming
 
 
@@ -32,6 +34,35 @@ def mebibytes(device: str) -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 
 
+Loss = Callable[[torch.Tensor, torch.Tensor, Bins], torch.Tensor]
+
+
+def timed(loss: Loss, n: int, dim: int, bins: Bins, device: str) -> tuple[float, float, float]:
+    """1 - mean AP of n random patches, and seconds forward and backward."""
+    x = torch.randn(n, dim, generator=torch.Generator().manual_seed(n))
+    x = (x.tanh() if bins.last == dim else x / x.norm(dim=1, keepdim=True)).to(device)
+    x.requires_grad_()
+    point = torch.arange(n, device=device) // 4
+    began = time.perf_counter()
+    value = 1 - loss(x, point, bins).mean()
+    found = float(value.detach())  # waits for the device
+    forward = time.perf_counter()
+    value.backward()
+    assert x.grad is not None and float(x.grad.norm()) > 0
+    return found, forward - began, time.perf_counter() - forward
+
+
+def comparisons(quick: bool) -> Iterator[Comparison]:
+    """Yields the rows of `python -m benchmarks`."""
+    n, bins = 128 if quick else 1024, euclidean(25)
+    timed(average_precision, 64, 128, bins, "cpu")
+    found, *ours = timed(average_precision, n, 128, bins, "cpu")
+    wanted, *theirs = timed(plain, n, 128, bins, "cpu")
+    results = f"losses differ by {abs(found - wanted):.0e}"
+    task = f"DOAP's loss of {n:,} patches, both ways"
+    yield Comparison(task, sum(ours), "tensor of all pairs and bins", sum(theirs), results)
+
+
 def main() -> None:
     """Time one step, print time and memory."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -44,24 +75,9 @@ def main() -> None:
     dim = given.bits or 128
     bins = hamming(dim) if given.bits else euclidean(given.bins)
     loss = plain if given.plain else average_precision
-    random = torch.Generator().manual_seed(0)
-
-    def run(n: int) -> tuple[float, float, float]:
-        x = torch.randn(n, dim, generator=random)
-        x = (x.tanh() if given.bits else x / x.norm(dim=1, keepdim=True)).to(given.device)
-        x.requires_grad_()
-        point = torch.arange(n, device=given.device) // 4
-        began = time.perf_counter()
-        value = 1 - loss(x, point, bins).mean()
-        found = float(value.detach())  # waits for the device
-        forward = time.perf_counter()
-        value.backward()
-        assert x.grad is not None and float(x.grad.norm()) > 0
-        return found, forward - began, time.perf_counter() - forward
-
-    run(64)
+    timed(loss, 64, dim, bins, given.device)
     before = mebibytes(given.device)
-    found, forward, backward = run(given.patches)
+    found, forward, backward = timed(loss, given.patches, dim, bins, given.device)
     peak = mebibytes(given.device)
     print(f"M = {given.patches}, b = {bins.last}, {given.device}: 1 - mean AP = {found:.6f}")
     print(f"forward {forward:.3f} s, backward {backward:.3f} s")

@@ -12,7 +12,7 @@ import argparse
 import resource
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import ModuleType
 from typing import TypeVar
@@ -20,6 +20,7 @@ from typing import TypeVar
 import numpy as np
 from scipy.spatial import distance
 
+from benchmarks.comparison import Comparison
 from harness import Block, Dataset, Descriptions
 from harness.distances import L2
 from harness.records import markdown_table
@@ -40,11 +41,11 @@ Arguments = tuple[object, ...]
 Official = Callable[..., dict[str, float]]
 
 
-def made_set(rng: np.random.Generator) -> tuple[HPatches, np.ndarray]:
-    """A set of the size of split a, and random vectors of its patches."""
+def made_set(rng: np.random.Generator, sequences: int = SEQUENCES) -> tuple[HPatches, np.ndarray]:
+    """A set of the size of split a, or of its first sequences, and random vectors."""
     lengths = {s: n for s, (n, _) in OFFICIAL["lengths"].items()}
-    test = tuple(SPLIT_A.split())
-    offsets = np.empty((SEQUENCES, len(STRIPS)), int)
+    test = tuple(SPLIT_A.split()[:sequences])
+    offsets = np.empty((len(test), len(STRIPS)), int)
     parts, start = [], 0
     for row, sequence in enumerate(test):
         n = lengths[sequence]
@@ -63,10 +64,11 @@ def made_set(rng: np.random.Generator) -> tuple[HPatches, np.ndarray]:
 def made_tasks(
     opened: HPatches, rng: np.random.Generator
 ) -> tuple[tasks.Verification, tasks.Retrieval]:
-    """Random pairs, queries and distractors, as many as the official ones."""
+    """Random pairs, queries and distractors: as many as official, or the sequences' share."""
     length = np.array([opened.lengths[s] for s in opened.test], np.int32)
-    n = tasks.PAIRS
-    s1, s2 = rng.integers(0, SEQUENCES, (2, n), dtype=np.int32)
+    share = len(opened.test) / SEQUENCES
+    n = int(share * tasks.PAIRS)
+    s1, s2 = rng.integers(0, len(length), (2, n), dtype=np.int32)
     idx1, other, inter = (rng.integers(0, length[s], dtype=np.int32) for s in (s1, s1, s2))
     t1 = rng.integers(0, 5, n, dtype=np.int32)
     t2 = (t1 + rng.integers(1, 5, n, dtype=np.int32)) % 5
@@ -78,8 +80,9 @@ def made_tasks(
     everything = np.concatenate(
         [np.stack([np.full(k, s), np.arange(k)], 1) for s, k in enumerate(length)]
     )
-    chosen = rng.permutation(everything)[: tasks.QUERIES + tasks.DISTRACTORS]
-    lists = (tasks.Patchlist(*part.T) for part in np.split(chosen, [tasks.QUERIES]))
+    queries, distractors = int(share * tasks.QUERIES), int(share * tasks.DISTRACTORS)
+    chosen = rng.permutation(everything)[: queries + distractors]
+    lists = (tasks.Patchlist(*part.T) for part in np.split(chosen, [queries]))
     return verify, tasks.Retrieval(*lists)
 
 
@@ -161,13 +164,13 @@ def share_of(
     opened: HPatches, verify: tasks.Verification, retrieve: tasks.Retrieval, share: float
 ) -> tuple[HPatches, tasks.Verification, tasks.Retrieval]:
     """The first of the pairs, sequences and queries, so that both algorithms do the same work."""
-    few = verify.place < int(share * tasks.PAIRS)
+    few = verify.place < int(share * len(verify.place))
     positive, intra, inter = (
         part.take(few) for part in (verify.positive, verify.intra, verify.inter)
     )
-    queries = retrieve.queries.take(np.arange(int(share * tasks.QUERIES)))
+    queries = retrieve.queries.take(np.arange(max(1, int(share * len(retrieve.queries.s)))))
     return (
-        replace(opened, test=opened.test[: max(1, round(share * SEQUENCES))]),
+        replace(opened, test=opened.test[: max(1, round(share * len(opened.test)))]),
         tasks.Verification(positive, intra, inter, verify.place[few]),
         tasks.Retrieval(queries, retrieve.distractors),
     )
@@ -180,44 +183,78 @@ def timed(run: Callable[..., T], *arguments: object) -> tuple[float, T]:
     return time.perf_counter() - start, found
 
 
+def compared(sequences: int, share: float, runs: int) -> Iterator[tuple[Comparison, float]]:
+    """Yields each task by both algorithms, and the largest difference of their numbers.
+
+    Args:
+        sequences: of split a.
+        share: of the work that the official algorithm does; its time is scaled up.
+        runs: of ours; the best is taken.
+    """
+    rng = np.random.default_rng(0)
+    opened, vectors = made_set(rng, sequences)
+    verify, retrieve = made_tasks(opened, rng)
+    described = Descriptions(opened.dataset, vectors, L2)
+    some, some_pairs, some_queries = share_of(opened, verify, retrieve, share)
+    tried: tuple[tuple[ModuleType, Official, Arguments, Arguments, float], ...] = (
+        (verification, official_verification, (opened, verify), (opened, some_pairs),
+         len(some_pairs.place) / len(verify.place)),
+        (matching, official_matching, (opened, None), (some, None),
+         len(some.test) / len(opened.test)),
+        (retrieval, official_retrieval, (opened, retrieve), (opened, some_queries),
+         len(some_queries.queries.s) / len(retrieve.queries.s)),
+    )  # fmt: skip
+    for module, official, whole, few, part in tried:
+        name = module.__name__.rpartition(".")[2]
+        ours = min(timed(_score, module, *whole, described, False)[0] for _ in range(runs))
+        expected: dict[str, float]
+        theirs, expected = timed(official, *few, vectors)
+        found = _score(module, *few, described, True)
+        off = max(abs(found[key] - value) for key, value in expected.items())
+        assert off < 1e-6, f"{name}: {off}"
+        results = f"differ by {off:.0e} at most"
+        yield (
+            Comparison(f"HPatches, {name}", ours, "official algorithm", theirs / part, results),
+            off,
+        )
+
+
+def _score(module: ModuleType, *arguments: object) -> Mapping[str, float]:
+    """The scores of a task, without its name."""
+    if module is verification:
+        values, _, _ = verification.score(*arguments)
+        return values
+    opened, task, described, official = arguments
+    values, _, _ = module.SEQUENCES.whole(opened, task, described, official)
+    return values
+
+
+def comparisons(quick: bool) -> Iterator[Comparison]:
+    """Yields the rows of `python -m benchmarks`."""
+    sizes = (2, 0.05, 1) if quick else (SEQUENCES, 0.025, 3)
+    return (row for row, _ in compared(*sizes))
+
+
 def main() -> None:
     """Score by both, print a row for each task."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--official", type=float, default=0.025, help="share of the work to time")
     parser.add_argument("--runs", type=int, default=3, help="of ours; the best is taken")
     options = parser.parse_args()
-    rng = np.random.default_rng(0)
-    opened, vectors = made_set(rng)
-    verify, retrieve = made_tasks(opened, rng)
-    described = Descriptions(opened.dataset, vectors, L2)
-    some, some_pairs, some_queries = share_of(opened, verify, retrieve, options.official)
-    part = {"matching": len(some.test) / SEQUENCES}
-    compared: tuple[tuple[ModuleType, Official, Arguments, Arguments], ...] = (
-        (verification, official_verification, (opened, verify), (opened, some_pairs)),
-        (matching, official_matching, (opened, None), (some, None)),
-        (retrieval, official_retrieval, (opened, retrieve), (opened, some_queries)),
-    )
 
     def rows() -> Iterator[tuple[str, ...]]:
         totals = np.zeros(2)
-        for module, official, whole, few in compared:
-            name = module.__name__.rpartition(".")[2]
-            runs = range(options.runs)
-            ours = min(timed(module.score, *whole, described, False)[0] for _ in runs)
-            expected: dict[str, float]
-            theirs, expected = timed(official, *few, vectors)
-            theirs /= part.get(name, options.official)
-            found = module.score(*few, described, True).values
-            off = max(abs(found[f"{name}/{key}"] - value) for key, value in expected.items())
-            assert off < 1e-6, f"{name}: {off}"
-            totals += ours, theirs
-            yield name, f"{ours:.1f}", f"{theirs:.0f}", f"{theirs / ours:.0f}", f"{off:.0e}"
+        for row, off in compared(SEQUENCES, options.official, options.runs):
+            totals += row.ours_s, row.reference_s
+            name = row.task.partition(", ")[2]
+            times = f"{row.ours_s:.1f}", f"{row.reference_s:.0f}", f"{row.ratio:.0f}"
+            yield name, *times, f"{off:.0e}"
         yield "all", f"{totals[0]:.1f}", f"{totals[1]:.0f}", f"{totals[1] / totals[0]:.0f}", ""
 
     for line in markdown_table.lines(COLUMNS, rows()):
         print(line, flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"\npeak memory {peak:.2f} GiB, {vectors.nbytes / 2**30:.2f} GiB of it the vectors")
+    print(f"\npeak memory {peak:.2f} GiB, the vectors included")
 
 
 if __name__ == "__main__":

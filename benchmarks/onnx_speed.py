@@ -10,13 +10,14 @@ finds out, for batches of 1 .. 513 patches, whether any bit of a vector depends 
 import argparse
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
 import torch
 
+from benchmarks.comparison import Comparison
 from harness import plugins, registry
 from harness.escape import markdown
 from harness.onnx import check as onnx_check
@@ -66,6 +67,29 @@ def rows_that_depend_on_their_batch(run: Run, patches: Patches) -> int:
     together = run(patches)
     sizes = [*range(1, 130), *range(137, len(patches) + 1, 8)]
     return sum(int((run(patches[:n]) != together[:n]).any(axis=1).sum()) for n in sizes)
+
+
+def comparisons(quick: bool) -> Iterator[Comparison]:
+    """Yields the rows of `python -m benchmarks`: adasample in each precision, beside torch."""
+    n, rounds = (16, 1) if quick else (512, 3)
+    threads = torch.get_num_threads()
+    model = plugins.model("adasample", device="cpu")
+    assert isinstance(model, Descriptor)
+    dataset = registry.load("protocols", "hpatches/matching")().dataset
+    patches = some_patches(dataset, n)[:n]
+    by_eager = by_torch(model)
+    wanted = by_eager(patches)
+    slow = n * min(seconds(by_eager, patches, n) for _ in range(rounds))
+    with tempfile.TemporaryDirectory() as folder:
+        for precision in PRECISIONS:
+            file = Path(folder, f"{precision}.onnx")
+            calibration = some_patches(dataset, 32 if quick else 256)
+            onnx_export.export(model, file, precision=precision, calibration=calibration)
+            run = by_onnx(file, threads)
+            fast = n * min(seconds(run, patches, n) for _ in range(rounds))
+            apart = onnx_check.apart_by(run(patches), wanted, model.distance).mean()
+            task = f"describing {n} patches, adasample {precision}, {threads} threads"
+            yield Comparison(task, fast, "torch, eager", slow, f"{apart:.0e} apart, mean")
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ from typing import TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.comparison import Comparison
 from harness.distances import L2
 from harness.records import markdown_table
 from protocols.imaging.affine import AffineFrames
@@ -76,6 +77,19 @@ def timed(run: Callable[[], T], runs: int = 1) -> tuple[float, T]:
         found = run()
         best = min(best, time.process_time() - start)
     return best, found
+
+
+def comparisons(quick: bool) -> Iterator[Comparison]:
+    """Yields the rows of `python -m benchmarks`."""
+    n = 300 if quick else 5000
+    with threadpool_limits(1):
+        _, _, a, b = made(n)
+        ours_s, found = timed(partial(greedy, L2, a, b), 1 if quick else 3)
+        sort_s, wanted = timed(partial(by_sorting, a, b))
+    same = set(zip(found.a.tolist(), found.b.tolist(), strict=True)) == set(wanted)
+    results = "same matches" if same else "other matches"
+    task = f"Oxford, matching {n:,} regions of two images"
+    yield Comparison(task, ours_s, "one sorted list of all pairs, as VLB", sort_s, results)
 
 
 def peak() -> float:

@@ -10,16 +10,18 @@ the tiles is timed and scaled up. Both give the same patches.
 """
 
 import argparse
+import os
 import resource
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
+from benchmarks.comparison import Comparison
 from harness.records import markdown_table
 from protocols.phototour.reader import blocks, read_pairs, read_scene
 from protocols.phototour.writer import SIDE, TILE, write_scene
@@ -76,34 +78,49 @@ def seconds(run: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
+def compared(tiles: int, share: float, tell: Callable[[str], object]) -> tuple[Comparison, int]:
+    """A scene read by both algorithms, the slow one on a share of the tiles; and its patches."""
+    warnings.simplefilter("ignore", DeprecationWarning)  # Pillow 12 gives getdata another name
+    with tempfile.TemporaryDirectory() as root:
+        os.environ["HARNESS_CACHE"] = root  # tiles in the cache are hashed each time
+        folder = Path(root) / "liberty"
+        writing = seconds(lambda: made_scene(folder, tiles))
+        tell(f"{tiles} tiles written in {writing:.1f} s")
+        patches = ours(folder)  # files are in memory for both
+        fast = seconds(lambda: ours(folder))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        tell(f"peak memory of ours {peak:.0f} MiB, the patches have {patches / TILE:.0f}")
+        files = sorted(folder.glob("*.bmp"))
+        some = files[: max(1, round(len(files) * share))]
+        slow = seconds(lambda: pixel_by_pixel(some)) * len(files) / len(some)
+        slow += seconds(lambda: text_line_by_line(folder))
+        same = np.array_equal(
+            pixel_by_pixel(files[:1]), blocks(read_scene(folder))[0].read()[:TILE]
+        )
+    task = f"PhotoTour, reading {patches:,} patches"
+    results = "same patches" if same else "other patches"
+    return Comparison(task, fast, "pixel by pixel, as torchvision", slow, results), patches
+
+
+def comparisons(quick: bool) -> Iterator[Comparison]:
+    """Yields the rows of `python -m benchmarks`."""
+    row, _ = compared(*((4, 0.25) if quick else (200, 0.1)), lambda text: None)
+    yield row
+
+
 def main() -> None:
     """Write a scene, read it by both, print times and memory."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tiles", type=int, default=200)
     parser.add_argument("--slow", type=float, default=0.1, help="share of tiles taken by pixels")
     given = parser.parse_args()
-    warnings.simplefilter("ignore", DeprecationWarning)  # Pillow 12 gives getdata another name
-    with tempfile.TemporaryDirectory() as root:
-        folder = Path(root) / "liberty"
-        writing = seconds(lambda: made_scene(folder, given.tiles))
-        print(f"{given.tiles} tiles written in {writing:.1f} s")
-        patches = ours(folder)  # files are in memory for both
-        fast = seconds(lambda: ours(folder))
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        files = sorted(folder.glob("*.bmp"))
-        some = files[: max(1, round(len(files) * given.slow))]
-        slow = seconds(lambda: pixel_by_pixel(some)) * len(files) / len(some)
-        slow += seconds(lambda: text_line_by_line(folder))
-        same = np.array_equal(
-            pixel_by_pixel(files[:1]), blocks(read_scene(folder))[0].read()[:TILE]
-        )
+    row, patches = compared(given.tiles, given.slow, print)
     rows = (
         (name, f"{taken:.2f}", f"{patches / taken:,.0f}")
-        for name, taken in (("ours, hashing included", fast), ("pixel by pixel", slow))
+        for name, taken in (("ours, checks included", row.ours_s), (row.reference, row.reference_s))
     )
     print("\n".join(markdown_table.lines(["reader", "s", "patches a second"], rows)))
-    print(f"\nratio {slow / fast:.0f}; same patches: {same}")
-    print(f"peak memory of ours {peak:.0f} MiB, the patches have {patches / TILE:.0f}")
+    print(f"\nratio {row.ratio:.0f}; {row.results}")
 
 
 if __name__ == "__main__":

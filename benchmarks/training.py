@@ -9,7 +9,7 @@ recipe's batch keeps its shape but for the number of patches.
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from benchmarks.comparison import Comparison
 from harness import Block, Dataset
 from zoo.backbones import L2Net
 from zoo.hardnet import triplet
@@ -26,6 +27,7 @@ from zoo.training.memory import keep_freed
 from zoo.training.recipe import checked, read
 
 EACH = 15  # patches of a point
+FEWEST = 400  # points, of which some are held out
 
 
 def data(points: int) -> Dataset:
@@ -70,7 +72,7 @@ def ours(
         method["patches"] = patches
     table = recipe.model_dump(mode="json", exclude_none=True)
     table |= {"method": {"name": recipe.method.name} | method, "held_out": 0.2}
-    dataset = data(2 * patches)
+    dataset = data(max(2 * patches, FEWEST))
     run = loop.prepare(
         checked(table, name),
         dataset,
@@ -97,6 +99,20 @@ def timed(step: Callable[[], object], patches: int, steps: int, device: torch.de
     if device.type == "cuda":
         torch.cuda.synchronize()
     return steps * patches / (time.perf_counter() - began)
+
+
+def comparisons(quick: bool) -> Iterator[Comparison]:
+    """Yields the rows of `python -m benchmarks`: seconds of 1,000 patches of HardNet."""
+    patches, steps = (32, 1) if quick else (1024, 3)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    with ProcessPoolExecutor(1, get_context("spawn")) as alone:
+        before = alone.submit(plain, patches, steps, device).result()
+    keep_freed()
+    speed = ours("hardnet", patches, steps, device)
+    precision = str(precision_of("auto", device)).removeprefix("torch.")
+    task = f"training HardNet on 1,000 patches, {device.type}"
+    results = f"{precision} against float32"
+    yield Comparison(task, 1000 / speed, "step of the released scripts", 1000 / before, results)
 
 
 def main() -> None:

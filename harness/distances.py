@@ -28,7 +28,7 @@ ManyRows = Int[np.ndarray, "*sets m"]
 Distances = Float64[np.ndarray, "*sets m"]
 Crossed = Float32[np.ndarray, "n m"]
 
-GATHERED = 512  # rows compared at a time: three arrays of 512 x 128 numbers fit in the CPU cache
+GATHERED = 256  # rows compared at a time: three arrays of 256 x 128 numbers fit in the CPU cache
 CROSSED = 1 << 20  # entries of a distance matrix computed at a time: 4 MiB fit in the CPU cache
 BLUR = 1e-6  # error of `cross` before rounding to float32, as a fraction of `rounding`
 
@@ -204,16 +204,17 @@ def _l2_paired(vectors: Vectors, a: Rows, b: ManyRows) -> Distances:
     out = np.empty(b.shape)
     sets = b.reshape(math.prod(b.shape[:-1]), len(a))
     held = min(GATHERED, len(a)), vectors.shape[1]
-    left, right = np.empty((2, *held), vectors.dtype)
-    apart = np.empty(held)
+    gathered = np.empty(held, vectors.dtype)
+    left, apart = np.empty((2, *held))
     for i in range(0, len(a), GATHERED):
         rows = slice(i, min(i + GATHERED, len(a)))
         n = rows.stop - rows.start
         # mode="clip" writes straight into `out`, without a second buffer; all rows exist.
-        np.take(vectors, a[rows], axis=0, out=left[:n], mode="clip")
+        np.take(vectors, a[rows], axis=0, out=gathered[:n], mode="clip")
+        left[:n] = gathered[:n]
         for others, distance in zip(sets, out.reshape(sets.shape), strict=True):
-            np.take(vectors, others[rows], axis=0, out=right[:n], mode="clip")
-            apart[:n] = right[:n]
+            np.take(vectors, others[rows], axis=0, out=gathered[:n], mode="clip")
+            apart[:n] = gathered[:n]
             apart[:n] -= left[:n]
             np.einsum("nd,nd->n", apart[:n], apart[:n], out=distance[rows])
     return out

@@ -3,8 +3,9 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import islice
 from multiprocessing import get_context
 from threading import Thread
@@ -36,6 +37,37 @@ def each(function: Callable[[A], B], items: Iterable[A]) -> list[B]:
         while batch := list(islice(asked, ASKED)):
             values += pool.map(function, batch)
     return values
+
+
+def ahead(
+    function: Callable[[A], B], items: Iterable[A], size: Callable[[A], int], most: int
+) -> Iterator[B]:
+    """Yields the function's values in the order of the items; threads compute the next ones.
+
+    An error is raised in place of its value, after all values before it.
+
+    Args:
+        function: reads or decodes something; must be safe in several threads at once.
+        items: its arguments.
+        size: of the value of an item.
+        most: largest size of all values that are waiting; one may always wait.
+    """
+    waiting: deque[tuple[int, Future[B]]] = deque()
+    held = 0
+    with ThreadPoolExecutor(CORES) as pool:
+        try:
+            for item in items:
+                new = size(item)
+                while waiting and (held + new > most or len(waiting) > CORES):
+                    old, value = waiting.popleft()
+                    held -= old
+                    yield value.result()
+                held += new
+                waiting.append((new, pool.submit(function, item)))
+            while waiting:
+                yield waiting.popleft()[1].result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def each_apart(

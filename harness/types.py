@@ -51,7 +51,7 @@ class Block:
     name: str  # unique in its data set, e.g. "v_wall/e3"
     size: int  # patches
     sha256: str  # of the patches that `read` returns, or of their file
-    read: Callable[[], Patches]
+    read: Callable[[], Patches]  # blocks are read in several threads at once
 
 
 @dataclass(frozen=True, eq=False)

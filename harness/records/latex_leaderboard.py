@@ -25,12 +25,16 @@ def to_latex(board: Board) -> str:
 
     Bold, in each column: the scores than which no other is surely better (`leaderboard.best`).
     """
-    facts = ["model", *(["options"] if leaderboard.has_options(board) else []), "dim"]
+    options = leaderboard.has_options(board)
+    facts = ["model", *(["options"] if options else []), "dim"]
     bold = [
         {name: leaderboard.best(rows, name) for name in board.headlines} for rows in board.groups
     ]
     groups = [
-        [_row(row, {name for name in best if place in best[name]}, board) for place, row in found]
+        [
+            _row(row, {name for name in best if place in best[name]}, board, options=options)
+            for place, row in found
+        ]
         for best, found in zip(bold, map(enumerate, board.groups), strict=True)
     ]
     notes = [BOLD] if any(places for best in bold for places in best.values()) else []
@@ -45,9 +49,9 @@ def to_latex(board: Board) -> str:
     return "\n".join([*lines, ""])
 
 
-def _row(row: tuple[Record, ...], bold: set[str], board: Board) -> list[str]:
+def _row(row: tuple[Record, ...], bold: set[str], board: Board, *, options: bool) -> list[str]:
     facts = [latex(row[0].model.size)]
-    if leaderboard.has_options(board):
+    if options:
         facts.insert(0, latex(row[0].protocol.options_text))
     marks = leaderboard.mark(row) + (WARNED if any(one.warnings for one in row) else "")
     raised = rf"\textsuperscript{{{latex(marks)}}}" if marks else ""

@@ -37,13 +37,13 @@ class Board:
     rows: tuple[tuple[Record, ...], ...]
     published: tuple[PublishedNumber, ...] = ()  # on the same data; never part of the rows
 
-    @property
+    @cached_property
     def columns(self) -> list[str]:
         """The names of all scores in the records: headlines first, the rest in natural order."""
         names = {name for row in self.rows for record in row for name in record.scores}
         return self.headlines + sorted(names - set(self.headlines), key=_natural)
 
-    @property
+    @cached_property
     def headlines(self) -> list[str]:
         """The headline of each of the board's protocols."""
         return sorted({record.protocol.headline for row in self.rows for record in row})
@@ -53,12 +53,12 @@ class Board:
         """The headline that the rows without options, or the first options, are sorted by."""
         return sorted_by(self.groups[0])
 
-    @property
+    @cached_property
     def groups(self) -> list[list[tuple[Record, ...]]]:
         """The rows of each set of options, in order."""
         return [*_by_options(self.rows).values()]
 
-    @property
+    @cached_property
     def quantities(self) -> Mapping[str, Quantity]:
         """Scores of the board that are not fractions, by the last part of their names."""
         return quantities_of([record for row in self.rows for record in row])
@@ -135,9 +135,8 @@ def to_csv(board: Board) -> str:
     """The board as CSV at full precision, one line per row; "—" means not measured."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
-    bounds = [
-        name for name in board.columns if any(name in intervals_of(row) for row in board.rows)
-    ]
+    measured = {name for row in board.rows for name in intervals_of(row)}
+    bounds = [name for name in board.columns if name in measured]
     ends = [f"{name} {end}" for name in bounds for end in ("low", "high")]
     protocols = sorted({record.protocol.name for row in board.rows for record in row})
     hashes = [f"{name} data_sha256" for name in protocols]
@@ -272,15 +271,16 @@ def warnings(board: Board) -> Iterator[str]:
 def _table(board: Board, columns: list[str], ranks: Sequence[str] = ()) -> list[str]:
     common = "/".join(_common(columns)) if len(columns) > 1 else ""
     heads = [markdown(name.removeprefix(f"{common}/")) for name in columns]
-    facts = ["model", *(["options"] if has_options(board) else []), "dim"]
-    facts += ["rank"] if any(ranks) else []
+    with_options, with_ranks = has_options(board), any(ranks)
+    facts = ["model", *(["options"] if with_options else []), "dim"]
+    facts += ["rank"] if with_ranks else []
     rows = []
     for i, row in enumerate(board.rows):
         warned = WARNED if any(record.warnings for record in row) else ""
         name = f"{markdown(row[0].model.name)} {mark(row)}{warned}".strip()
-        options = [markdown(row[0].protocol.options_text)] if has_options(board) else []
+        options = [markdown(row[0].protocol.options_text)] if with_options else []
         cells = [cell(row, column) for column in columns]
-        rank = [ranks[i] or MISSING] if any(ranks) else []
+        rank = [ranks[i] or MISSING] if with_ranks else []
         rows.append([name, *options, row[0].model.size, *rank, *cells])
     return [*markdown_table.lines([*facts, *heads], rows, "l" * len(facts) + "r")]
 

@@ -157,7 +157,7 @@ class _Cut(KeypointCut):
 def _dataset(
     opened: ImageScenes, listed: Sequence[ImagePairs | None], choice: Choice, cut: _Cut
 ) -> Dataset:
-    """The data set of all scenes; one block per image, so that one image is in memory at a time."""
+    """The data set of all scenes; one block per image, so that few images are held at a time."""
     blocks, points, truth = [], [], hashlib.sha256()
     start = 0
     for scene, wanted in zip(opened.scenes, listed, strict=True):

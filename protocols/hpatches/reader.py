@@ -3,7 +3,6 @@
 import hashlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -239,8 +238,7 @@ def _checked(
     """The strips of each sequence, each checked, and checked against each other."""
     every = [file for files in wanted for file in files]
     log.info("checking %d strips of %s", len(every), every[0].parent.parent)
-    with ThreadPoolExecutor() as pool:  # reading and hashing release the GIL
-        checked = dict(zip(every, pool.map(strips.check, every), strict=True))
+    checked = dict(zip(every, strips.check_all(every), strict=True))
     example = {strip.width: file for file, strip in checked.items()}
     if len(example) > 1:
         widths = ", ".join(f"{width} in {file}" for width, file in sorted(example.items()))

@@ -250,13 +250,14 @@ def _write_verification(opened: HPatches, files: Sequence[Path]) -> None:
             " compares two patches of a sequence; take it out of the test list"
         )
     random = np.random.RandomState(SEED)  # the legacy generator, as for the official files
-    test = np.array(opened.test)
-    pairs = min(PAIRS, 50 * sum(opened.lengths[s] for s in opened.test))
-    s = random.choice(test, pairs)
-    idx = _first_two(random, [opened.lengths[k] for k in s])
-    t = _first_two(random, [5] * pairs)  # 0 to 4, so strip 5 never occurs
-    other = random.choice(test, pairs)
-    other_idx = np.array([random.randint(opened.lengths[k]) for k in other])
+    test, length = _sequences(opened)
+    pairs = min(PAIRS, 50 * int(length.sum()))
+    s = random.choice(len(test), pairs)
+    idx = _first_two(random, length[s].tolist())
+    t = _first_two_of(random, 5, pairs)  # 0 to 4, so strip 5 never occurs
+    other = random.choice(len(test), pairs)
+    other_idx = random.randint(length[other])
+    s, other = test[s], test[other]
     second = {"pos": (s, idx[:, 0]), "neg_intra": (s, idx[:, 1]), "neg_inter": (other, other_idx)}
     for file, (s2, idx2) in zip(files, second.values(), strict=True):
         _write(
@@ -272,19 +273,40 @@ def _first_two(random: np.random.RandomState, lengths: Sequence[int]) -> Int[np.
     return out
 
 
+def _first_two_of(
+    random: np.random.RandomState, length: int, count: int
+) -> Int[np.ndarray, "count 2"]:
+    """The first two items of many permutations of one short length, as `_first_two` draws them.
+
+    A permutation swaps item i with a random one up to i, for i = length - 1, ..., 1. The same
+    numbers are drawn here for all permutations at once; then the swaps are followed backwards.
+    """
+    bounds = np.tile(np.arange(length, 1, -1), count)
+    drawn = random.randint(bounds).reshape(count, length - 1)[:, ::-1]
+    item = np.stack([1 - drawn[:, 0], drawn[:, 0]], axis=1)
+    for i in range(2, length):
+        item = np.where(item == drawn[:, i - 1 : i], i, item)
+    return item
+
+
+def _sequences(opened: HPatches) -> tuple[np.ndarray, Column]:
+    """The names of the tested sequences, and the patches in a strip of each."""
+    return np.array(opened.test), np.array([opened.lengths[name] for name in opened.test])
+
+
 def _write_retrieval(opened: HPatches, files: Sequence[Path]) -> None:
     """Write the retrieval files: queries, then distractors, without flat or repeated patches."""
     random = np.random.RandomState(SEED)
-    test = np.array(opened.test)
-    patches = sum(opened.lengths[s] for s in opened.test)
+    test, length = _sequences(opened)
+    patches = int(length.sum())
     queries = min(QUERIES, patches // 2)
     distractors = min(DISTRACTORS, patches - queries)
     structured = _structured(opened)
     chosen: list[dict[tuple[str, int], None]] = []
     for draws in (4 * queries, 10 * distractors):
-        s = random.choice(test, draws)
-        idx = [random.randint(opened.lengths[k]) for k in s]
-        drawn = zip(s.tolist(), idx, strict=True)
+        s = random.choice(len(test), draws)
+        idx = random.randint(length[s])
+        drawn = zip(test[s].tolist(), idx.tolist(), strict=True)
         chosen.append(dict.fromkeys(patch for patch in drawn if structured[patch[0]][patch[1]]))
     kept = list(chosen[0])[:queries]
     queried = set(kept)

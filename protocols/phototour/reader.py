@@ -13,7 +13,6 @@ import hashlib
 import re
 import struct
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import partial
@@ -22,13 +21,14 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Int, UInt8
 
-from harness import Block
+from harness import Block, verified
 from harness.data import copies
 from harness.errors import FileMissingError, InputError
 from harness.files import folders, texts
 from harness.types import Patches, Rows
 from protocols.phototour.writer import GRID, PIXELS, SIDE, TILE
 
+CHECK = "phototour tile 1"  # kind of the facts that are kept of a tile: its sha256
 TOGETHER = 16  # tiles of a block: at most 16 MiB of patches
 TEST = "m50_100000_100000_0.txt"  # the pairs of papers' results
 NUMBERED = re.compile(r"patches(\d+)\.bmp", re.IGNORECASE)
@@ -163,15 +163,17 @@ def read_reference_images(scene: PatchScene) -> Rows:
 def blocks(scene: PatchScene, rows: Rows | None = None) -> tuple[Block, ...]:
     """The patches of a scene as blocks of up to 16 tiles.
 
+    Tiles are hashed, but for those that did not change since an earlier run.
+
     Args:
         scene: from `read_scene`.
         rows: the wanted patches, ascending, without repeats; None takes all.
     """
     rows = np.arange(len(scene)) if rows is None else rows
     tiles = np.unique(rows // TILE).tolist()
-    with ThreadPoolExecutor() as pool:  # reading and hashing release the GIL
-        hashes = pool.map(lambda number: _contents(scene.tiles[number].file), tiles)
-        known = dict(zip(tiles, hashes, strict=True))
+    files = [scene.tiles[number].file for number in tiles]
+    hashes = verified.facts(CHECK, files, lambda file: [copies.digest(file)])
+    known = {number: sha256 for number, (sha256,) in zip(tiles, hashes, strict=True)}
     made = []
     for first in dict.fromkeys(number - number % TOGETHER for number in tiles):
         part = rows[slice(*np.searchsorted(rows, [first * TILE, (first + TOGETHER) * TILE]))]
@@ -330,10 +332,6 @@ def _whole(numbers: np.ndarray, file: Path) -> Int[np.ndarray, "..."]:
             f" number; {AGAIN}"
         )
     return numbers.astype(np.int64)
-
-
-def _contents(file: Path) -> str:
-    return copies.digest(file)
 
 
 def sha256(*arrays: np.ndarray) -> str:

@@ -1,14 +1,15 @@
 """A stricter PhotoTour task: is the match nearer than the nearest non-match in its image?"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from harness import Descriptions, Protocol, Scores, parallel
-from harness.distances import Distance
+from harness.distances import Distance, Proposal
 from harness.errors import InputError
 from harness.metrics import average_precision, rank_uncertain
 from harness.statistics import Interval, interval_of_mean
@@ -18,6 +19,7 @@ from protocols.phototour.reader import Numbers, read_reference_images, sha256
 from protocols.phototour.scenes import cells, join, of_scenes, open_scenes, parts, whole
 
 VERSION = 2  # raised whenever a number could change
+FEW = 16  # candidates of a patch, on average: more are measured only if their vectors differ
 HELD = 1 << 22  # distances held in memory at a time by each core
 METRIC = "snn-map"
 
@@ -115,11 +117,8 @@ def _groups(point: Rows, image: Rows) -> list[Numbers]:
 def _average_precision(vectors: Vectors, point: Rows, distance: Distance) -> float:
     """Average precision of all pairs of one image."""
     step = max(1, HELD // len(point))
-    _, value = np.unique(vectors, axis=0, return_inverse=True)  # equal vectors get equal numbers
-    parts = [
-        _pairs(vectors, value, point, slice(i, i + step), distance)
-        for i in range(0, len(point), step)
-    ]
+    search = _Search(vectors, distance)
+    parts = [_pairs(search, point, slice(i, i + step)) for i in range(0, len(point), step)]
     ratio, chance = (np.concatenate(part) for part in zip(*parts, strict=True))
     correct = float(chance.sum())
     if not correct:
@@ -128,27 +127,67 @@ def _average_precision(vectors: Vectors, point: Rows, distance: Distance) -> flo
     return float(average_precision(ranking))
 
 
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """A search among the vectors of one image."""
+
+    vectors: Vectors
+    distance: Distance
+
+    def candidates(
+        self, rows: Numbers, same: Bool[np.ndarray, "rows n"]
+    ) -> tuple[Numbers, Numbers]:
+        """Pairs of a place in `rows` and a vector: all vectors that may be nearest to the row.
+
+        Vectors that `same` marks are left out.
+        """
+        entries = self.propose(self.vectors[rows])
+        entries[same] = np.inf
+        reach = self.distance.rounding(self.vectors)
+        return _true(entries <= (entries.min(axis=1) + reach)[:, None])
+
+    def measured(self, a: Rows, b: Rows) -> Float[np.ndarray, " m"]:
+        """Exact distances of pairs; if there are very many, equal vectors are not measured."""
+        if len(a) <= FEW * len(self.vectors):
+            return self.distance.paired(self.vectors, a, b)
+        unequal = self.value[a] != self.value[b]
+        found = np.zeros(len(a))
+        found[unequal] = self.distance.paired(self.vectors, a[unequal], b[unequal])
+        return found
+
+    @cached_property
+    def propose(self) -> Proposal:
+        """Rounded distances of some vectors to all."""
+        return self.distance.propose(self.vectors)
+
+    @cached_property
+    def value(self) -> Rows:
+        """Numbers of the vectors; equal vectors have equal numbers."""
+        return np.unique(self.vectors, axis=0, return_inverse=True)[1]
+
+
 def _pairs(
-    vectors: Vectors, value: Rows, point: Rows, anchors: slice, distance: Distance
+    search: _Search, point: Rows, anchors: slice
 ) -> tuple[Float[np.ndarray, " pairs"], Float[np.ndarray, " pairs"]]:
     """The ratio of each pair of some anchors, and the probability that the pair is correct."""
     rows = np.arange(len(point))[anchors]
     same = point[rows, None] == point
-    entries = distance.cross(vectors[rows], vectors)  # (anchors, n)
-    entries[same] = np.inf
-    _, most = distance.window(entries.min(axis=1), vectors)
-    anchor, negative = np.nonzero(entries <= most[:, None])  # candidates for the nearest negative
-    measured = np.zeros(len(anchor))  # stays 0 for equal vectors: there may be very many of them
-    unequal = value[rows[anchor]] != value[negative]
-    measured[unequal] = distance.paired(vectors, rows[anchor[unequal]], negative[unequal])
+    anchor, negative = search.candidates(rows, same)
+    measured = search.measured(rows[anchor], negative)
     hardest = np.full(len(rows), np.inf)
     np.minimum.at(hardest, anchor, measured)
     tied = np.bincount(anchor[measured == hardest[anchor]], minlength=len(rows))
     same[np.arange(len(rows)), rows] = False
-    anchor, positive = np.nonzero(same)
-    d = distance.paired(vectors, rows[anchor], positive)
+    anchor, positive = _true(same)
+    d = search.distance.paired(search.vectors, rows[anchor], positive)
     other = hardest[anchor]
     farther = np.maximum(d, other)
     # L2 distances are squared, and so is the ratio: the order is the same. 0/0 is a tie: 1.
     ratio = np.divide(np.minimum(d, other), farther, out=np.ones(len(d)), where=farther > 0)
     return ratio, np.where(d < other, 1.0, np.where(d == other, 1 / (tied[anchor] + 1), 0.0))
+
+
+def _true(entries: Bool[np.ndarray, "rows n"]) -> tuple[Numbers, Numbers]:
+    """`np.nonzero` of a matrix; one search of a flat array is several times faster."""
+    row, column = np.divmod(np.flatnonzero(entries), entries.shape[1])
+    return row, column

@@ -111,3 +111,42 @@ def test_processes_end_with_one_that_was_killed(tmp_path):
     while any(Path(f"/proc/{number}").exists() for number in found):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("most", [0, 1, 7, 1000])
+@pytest.mark.parametrize("n", [0, 1, 7])
+def test_what_is_read_ahead_comes_in_order(n, most, cores):
+    items = list(range(n, 0, -1))
+    found = parallel.ahead(late, items, lambda item: item, most)
+    assert list(found) == items
+
+
+def test_no_more_waits_than_is_allowed_and_something_does(monkeypatch):
+    monkeypatch.setattr(parallel, "CORES", 8)
+    begun = []
+    most, waited = 7, []
+    for place, _ in enumerate(parallel.ahead(begun.append, range(20), lambda item: 3, most)):
+        waited.append(3 * (len(begun) - place - 1))
+        assert waited[-1] <= most
+    for place, _ in enumerate(parallel.ahead(begun.append, range(20), lambda item: 0, most)):
+        assert len(begun) - 20 - place - 1 <= 8
+    time.sleep(0.01)
+    assert len(begun) == 40
+
+
+def test_an_error_ahead_comes_after_the_values_before_it(cores):
+    found = parallel.ahead(math.sqrt, [4, 1, -1, 9], lambda item: 1, 10)
+    assert [next(found), next(found)] == [2, 1]
+    with pytest.raises(ValueError, match="domain"):
+        next(found)
+
+
+def test_nothing_more_is_read_once_the_reader_stops(monkeypatch):
+    monkeypatch.setattr(parallel, "CORES", 2)
+    begun = []
+    found = parallel.ahead(begun.append, range(1000), lambda item: 1, 4)
+    next(found)
+    found.close()
+    count = len(begun)
+    time.sleep(0.02)
+    assert len(begun) == count < 10

@@ -7,8 +7,10 @@ import numpy as np
 import torch
 from jaxtyping import UInt8
 
-from harness import Dataset
+from harness import Dataset, parallel
 from harness import cache as caches
+from harness.evaluation import AHEAD
+from harness.types import Patches
 from zoo.backbones import resize
 
 VERSION = 1  # raised whenever the same blocks could give other patches
@@ -29,11 +31,15 @@ def stored(
     def write(stream: RawIOBase) -> None:
         header = {"descr": "|u1", "fortran_order": False, "shape": (len(dataset), side, side)}
         np.lib.format.write_array_header_1_0(stream, header)
-        for block in dataset.blocks:
-            patches = block.read()
-            for i in range(0, len(patches), TOGETHER):
-                stream.write(resized(patches[i : i + TOGETHER], side).tobytes())
+        read = parallel.ahead(lambda b: small(b.read()), dataset.blocks, lambda b: b.size, AHEAD)
+        for block, patches in zip(dataset.blocks, read, strict=True):
+            stream.write(patches.tobytes())
             progress(block.size)
+
+    def small(patches: Patches) -> Stored:
+        starts = range(0, len(patches), TOGETHER)
+        parts = [resized(patches[i : i + TOGETHER], side) for i in starts]
+        return np.concatenate([np.empty((0, side, side), np.uint8), *parts])
 
     blocks = [[block.size, block.sha256] for block in dataset.blocks]
     origin = {"version": VERSION, "side": side, "blocks": blocks}

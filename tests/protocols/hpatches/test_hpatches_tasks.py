@@ -331,3 +331,13 @@ def test_the_recipe_for_retrieval_draws_the_official_files(shared, split):
         # A length that is off by one shifts the stream for a while: most of it must still agree.
         assert len(known) > 0.99 * len(file)
         assert np.count_nonzero(np.diff(known) > 0) > 0.99 * len(known)  # and in the order of draws
+
+
+@pytest.mark.parametrize("length", [2, 3, 5, 9])
+@pytest.mark.parametrize("count", [0, 1, 500])
+def test_permutations_that_are_drawn_at_once_are_those_drawn_one_by_one(length, count):
+    random, twin = np.random.RandomState(3), np.random.RandomState(3)
+    found = tasks._first_two_of(random, length, count)
+    one_by_one = [twin.permutation(length)[:2] for _ in range(count)]
+    np.testing.assert_array_equal(found, np.reshape(one_by_one, (count, 2)))
+    assert random.randint(2**31 - 1) == twin.randint(2**31 - 1)  # as many numbers were drawn

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ from harness import Descriptions
 from harness.distances import L2
 from protocols.hpatches import tasks
 from protocols.hpatches.reader import NOISES, open_set
-from protocols.hpatches.verification import _paired, verification
+from protocols.hpatches.verification import BINS, _histograms, _paired, verification
 
 PAIRS = 20_000  # as many as there are of the smallest real set
 
@@ -100,3 +102,27 @@ def test_distances_are_measured_in_slices_without_gaps(root, pairs):
     expected = np.square(vectors[a[0]] - vectors[b]).sum(axis=-1)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     assert found.shape == (len(NOISES), pairs)
+
+
+@pytest.mark.parametrize("values", [7, 1000])  # with few values, many distances are equal
+def test_a_bin_counts_the_distances_of_a_sequence_between_two_edges(values):
+    rng = np.random.default_rng(values)
+    sequence = np.sort(rng.integers(0, 5, 600))
+    sequence[sequence == 2] = 3  # a sequence without pairs
+    matched, unmatched = rng.integers(0, values, (2, 600)).astype(float)
+    first = rng.random(600) < 0.3
+    hits, misses = _histograms(matched, unmatched, sequence, first, 5)
+    quantiles = np.linspace(0, 1, BINS)
+    some = np.concatenate([matched[::97], unmatched[::97]])
+    edges = np.unique(np.quantile(some, quantiles))
+    bounds = [-np.inf, *edges, np.inf]
+    for number in range(5):
+        for counts, distance, rows in (
+            (hits, matched, first & (sequence == number)),
+            (misses, unmatched, sequence == number),
+        ):
+            twin = [
+                np.count_nonzero((distance[rows] > low) & (distance[rows] <= high))
+                for low, high in pairwise(bounds)
+            ]
+            np.testing.assert_array_equal(counts[number], twin)

@@ -62,6 +62,16 @@ def test_patches_are_kept_once_and_read_as_networks_resize_them(tmp_path, monkey
     np.testing.assert_array_equal(stored(dataset(reads), 64), PATCHES)
 
 
+def test_blocks_that_are_read_ahead_keep_their_rows(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+    monkeypatch.setattr("zoo.training.patches.AHEAD", 4)
+    monkeypatch.setattr("zoo.training.patches.TOGETHER", 3)
+    parts = np.split(PATCHES, [4, 4, 5])  # one of them is empty
+    blocks = tuple(Block(f"{i}", len(p), f"{i}", lambda p=p: p) for i, p in enumerate(parts))
+    several = Dataset("toy", "", blocks, np.arange(10), np.arange(10))
+    np.testing.assert_array_equal(stored(several, 32), stored(dataset([]), 32))
+
+
 def test_an_interrupted_reading_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
 
