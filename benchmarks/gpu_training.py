@@ -194,7 +194,7 @@ def two(setting: Setting) -> Iterator[Found]:
         yield Found("GPUs", "1: nothing to share")
         return
     wanted = losses_of(run_of("hardnet", setting, setting.device), 3)
-    spawn(_one_of_two, (setting,), nprocs=2)  # type: ignore[no-untyped-call]
+    spawn(_one_of_two, (setting,), nprocs=2)
     for rank in range(2):
         found = json.loads((setting.folder / f"{rank}.json").read_text("utf-8"))
         good = all(
