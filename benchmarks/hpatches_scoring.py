@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.spatial import distance
@@ -219,7 +219,7 @@ def compared(sequences: int, share: float, runs: int) -> Iterator[tuple[Comparis
         )
 
 
-def _score(module: ModuleType, *arguments: object) -> Mapping[str, float]:
+def _score(module: ModuleType, *arguments: Any) -> Mapping[str, float]:
     """The scores of a task, without its name."""
     if module is verification:
         values, _, _ = verification.score(*arguments)

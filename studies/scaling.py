@@ -222,8 +222,10 @@ def _phototour(model: Model, costs: Costs) -> Iterator[Job]:
 def _eth(model: Model, costs: Costs, images: int, together: int) -> Job:
     """A scene; so many pairs are one unit."""
     pairs = comb(images, 2) if images < EXHAUSTIVE else images * NEIGHBOURS
-    read = 2 * KEYPOINTS * model.vector  # vectors of both images of a pair
-    matched = [Unit(OPENED + n * costs.pair, n * read) for n in cut(pairs, together)]
+    vectors = KEYPOINTS * model.vector  # of an image; a unit reads them once
+    matched = [
+        Unit(OPENED + n * costs.pair, min(images, 2 * n) * vectors) for n in cut(pairs, together)
+    ]
     mapped = Unit(images * MAPPED + pairs * VERIFIED)
     sizes = [n * KEYPOINTS for n in cut(images, IMAGES)]
     return [described(model, sizes, 0.0, KEYPOINT), matched, [mapped]]
