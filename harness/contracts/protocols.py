@@ -1,6 +1,7 @@
 """The laws of protocols, tried on artificial vectors for their own patches."""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
@@ -12,6 +13,7 @@ from harness.metrics import lower_is_better
 from harness.parts import together
 from harness.types import Block, Dataset, Descriptions, Protocol, Scores
 
+AT_ONCE = 8  # blocks that are read together
 RANDOM = 10  # random descriptors, which give mean and spread of chance scores
 CHANCE = 4.0  # standard deviations of one score; the mean of RANDOM scores is known to 1/3 of one
 LEAST_SPREAD = 1e-3  # least standard deviation, as coarse scores of few pairs may all agree
@@ -27,6 +29,7 @@ def check_protocol(protocol: Protocol) -> list[Law]:
     laws: Mapping[str, Callable[[Protocol], str | None]] = {
         "the patches are those of the table": _table,
         "reading again gives the same patches and the same hash": _stable,
+        "several threads can read at once": _threads,
         "the headline is among the scores": _headline,
         "every score is a fraction, or a quantity": _ranges,
         "an oracle scores best": _oracle,
@@ -105,6 +108,17 @@ def _stable(protocol: Protocol) -> None:
             raise Broken(f"{block.name} has no hash, so its vectors can't be kept")
     if dataset.sha256 != replace(dataset).sha256:
         raise Broken("the hash of the data set changed")
+
+
+def _threads(protocol: Protocol) -> None:
+    """Reading ahead must not mix up what blocks share, such as a position in an open file."""
+    blocks = protocol.dataset.blocks[:AT_ONCE]
+    alone = [block.read() for block in blocks]
+    with ThreadPoolExecutor(2 * AT_ONCE) as pool:
+        among_others = list(pool.map(lambda block: block.read(), [*blocks, *blocks]))
+    for block, once, again in zip([*blocks, *blocks], [*alone, *alone], among_others, strict=True):
+        if not np.array_equal(once, again):
+            raise Broken(f"{block.name} gave other patches when several threads read blocks")
 
 
 def _headline(protocol: Protocol) -> None:

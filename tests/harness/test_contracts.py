@@ -1,6 +1,8 @@
 """The laws themselves: each holds for what is right, and can be broken."""
 
+import time
 from dataclasses import replace
+from functools import partial
 from itertools import count
 
 import numpy as np
@@ -301,6 +303,18 @@ def other_each_time():
     return lambda: rng.integers(0, 256, (POINTS, 16, 16), dtype=np.uint8)
 
 
+def sharing_a_file():
+    """The blocks of the toy, read from a place that all of them move before they read."""
+    place = [0]
+
+    def read(number):
+        place[0] = number
+        time.sleep(0.02)
+        return noise() + np.uint8(place[0])
+
+    return tuple(replace(block, read=partial(read, i)) for i, block in enumerate(DATA.blocks))
+
+
 def scored(function):
     """The toy, its scores made of (match, distance) or of all descriptions by another function."""
     return replace(TOY, score=function)
@@ -435,6 +449,8 @@ BROKEN_PROTOCOLS = [
      first_block(read=other_each_time()), "toy/1 gave other patches when read again"),
     ("reading again gives the same patches and the same hash", first_block(sha256=""),
      "toy/1 has no hash"),
+    ("several threads can read at once", on(blocks=sharing_a_file()),
+     "gave other patches when several threads read blocks"),
     ("the headline is among the scores", replace(TOY, headline="map"), "'map' is none of ap, auc"),
     ("every score is a fraction, or a quantity", scored(in_percent), "ap is"),
     ("every score is a fraction, or a quantity", scored(wide_interval), "lower end of ap is -0.1"),
@@ -530,6 +546,7 @@ def test_a_protocol_that_always_fails_breaks_every_law_that_scores():
     assert [law.name for law in laws if law.passed] == [
         "the patches are those of the table",
         "reading again gives the same patches and the same hash",
+        "several threads can read at once",
         "each part scores alone as with the others",  # it has none
         "what is no part's own follows from the parts",
     ]
