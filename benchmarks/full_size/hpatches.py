@@ -12,7 +12,6 @@ Nothing can take it for the official set: no sequence has an official name, and 
 it "hpatches-built-stand-in".
 """
 
-import argparse
 import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.full_size.place import gigabytes, place, share_of
+from benchmarks.full_size.place import place, run
 from benchmarks.full_size.textures import SIDE as IMAGE
 from benchmarks.full_size.textures import cut, texture
 from benchmarks.full_size.textures import strip as strip_of
@@ -113,21 +112,10 @@ def _write_sequence(folder: Path, name: str, n: int, seed: int) -> None:
         list(pool.map(write, STRIPS))
 
 
-def main() -> None:
-    """Say what it takes, and make it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--share", type=share_of, default=1.0)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    length, _ = lengths(given.share)
-    print(
-        f"{len(length)} sequences, {len(STRIPS) * sum(length.values()):,} patches:"
-        f" at most {gigabytes(bytes_needed(given.share))} in {given.out}",
-        flush=True,
-    )
-    make(given.out, share=given.share, seed=given.seed)
+def _holds(share: float) -> str:
+    length, _ = lengths(share)
+    return f"{len(length)} sequences, {len(STRIPS) * sum(length.values()):,} patches"
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, _holds, bytes_needed, make)

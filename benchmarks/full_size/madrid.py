@@ -9,7 +9,6 @@ what can be measured is matching; the official number of keypoints is not known,
 a web photograph of 1,600 pixels has.
 """
 
-import argparse
 from collections.abc import Iterator
 from math import ceil, sqrt
 from pathlib import Path
@@ -17,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.eth_matching import DIM, image_after_image
-from benchmarks.full_size.place import gigabytes, place, share_of
+from benchmarks.full_size.place import place, run
 from harness.files import atomic
 
 NAME = "eth-stand-in"
@@ -62,21 +61,10 @@ def read(folder: Path) -> Iterator[np.ndarray]:
             yield arrays["vectors"]
 
 
-def main() -> None:
-    """Say what it takes, and make it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--share", type=share_of, default=1.0)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    n = images_of(given.share)
-    print(
-        f"{n:,} images, {n * (n - 1) // 2:,} pairs: at most"
-        f" {gigabytes(bytes_needed(given.share))} in {given.out}",
-        flush=True,
-    )
-    make(given.out, share=given.share, seed=given.seed)
+def _holds(share: float) -> str:
+    n = images_of(share)
+    return f"{n:,} images, {n * (n - 1) // 2:,} pairs"
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, _holds, bytes_needed, make)

@@ -11,14 +11,13 @@ Nothing can take it for an official scene: its scene is called "stand-in", and d
 it "phototour-stand-in".
 """
 
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int
 
-from benchmarks.full_size.place import gigabytes, place, share_of
+from benchmarks.full_size.place import place, run
 from benchmarks.full_size.textures import SIDE as IMAGE
 from benchmarks.full_size.textures import cut, texture
 from harness.files import atomic
@@ -110,20 +109,9 @@ def _patches(point: Rows, seed: int) -> Iterator[Patches]:
         yield np.clip(cut(image, x + dx, y + dy, SIDE) * light, 0, 255).astype(np.uint8)
 
 
-def main() -> None:
-    """Say what it takes, and make it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--share", type=share_of, default=1.0)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    print(
-        f"{patches_of(given.share):,} patches: at most {gigabytes(bytes_needed(given.share))}"
-        f" in {given.out}",
-        flush=True,
-    )
-    make(given.out, share=given.share, seed=given.seed)
+def _holds(share: float) -> str:
+    return f"{patches_of(share):,} patches"
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, _holds, bytes_needed, make)

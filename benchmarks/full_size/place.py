@@ -1,8 +1,10 @@
 """Where a stand-in is made: room on the disk is checked first, and a stopped run resumes."""
 
+import argparse
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from harness.errors import InputError, SystemRefusedError
 from harness.files import atomic
@@ -71,3 +73,27 @@ def share_of(text: str) -> float:
     if not 0 < share <= 1:
         raise InputError(f"{text!r} is no share: give a fraction above 0 and at most 1, as 1/16")
     return share
+
+
+def run(
+    about: str | None,
+    holds: Callable[[float], str],
+    bytes_needed: Callable[[float], int],
+    make: Callable[..., Any],
+) -> None:
+    """The command line of a stand-in: say what a share of it holds and takes, and make it.
+
+    Args:
+        about: the help.
+        holds: says what the stand-in of a share holds.
+        bytes_needed: most bytes of a share.
+        make: makes a share in a new folder.
+    """
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--share", type=share_of, default=1.0)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    room = gigabytes(bytes_needed(given.share))
+    print(f"{holds(given.share)}: at most {room} in {given.out}", flush=True)
+    make(given.out, share=given.share, seed=given.seed)
