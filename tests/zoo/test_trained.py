@@ -240,9 +240,7 @@ def test_a_shipped_card_says_what_records_say_and_no_more(file, records):
 
 # Records that wait to be measured again, by protocol and data set: their scores stand, but for what
 # near ties decide, their intervals are those of the version before.
-WAITING = {
-    ("eth", "eth-sfm"),
-}
+WAITING: set[tuple[str, str]] = set()
 
 
 def test_records_are_of_protocols_as_they_are_but_for_those_that_wait(records):
