@@ -19,7 +19,7 @@ import csv
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, comb, inf, sqrt
+from math import comb, inf
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +32,7 @@ BITMAP = 64**2  # bytes of a patch of PhotoTour
 DISK = 1e9  # bytes a second of the shared disk: assumed, a file server on a 10-gigabit network
 DISPATCH = 1e-3  # seconds of the scheduler for a unit: what Dask's manual says
 OPENED = 0.05  # seconds of a core for a unit, besides its work: names, checks, the cache
-PAIRS = 16 * 16  # pairs of images in a unit: a tile of the table of all pairs
+PAIRS = 5000  # pairs of images in a unit
 IMAGES = 16  # of ETH described in a unit here; the harness has a unit for each image
 KEYPOINTS, KEYPOINT = 8000, 41**2  # of an image of ETH: assumed; bytes of its share of a photograph
 MAPPED = 3.0  # seconds of a core for an image of ETH in COLMAP's mapper: assumed
@@ -220,15 +220,12 @@ def _phototour(model: Model, costs: Costs) -> Iterator[Job]:
 
 
 def _eth(model: Model, costs: Costs, images: int, together: int) -> Job:
-    """A scene; so many pairs are one unit, a square tile of the table of pairs."""
+    """A scene; so many pairs are one unit."""
     pairs = comb(images, 2) if images < EXHAUSTIVE else images * NEIGHBOURS
     vectors = KEYPOINTS * model.vector  # of an image; a unit reads them once
-
-    def tile(n: int) -> Unit:
-        return Unit(OPENED + n * costs.pair, min(images, 2 * ceil(sqrt(n))) * vectors)
-
-    whole, rest = divmod(pairs, together)
-    matched = [tile(together)] * whole + [tile(rest)] * (rest > 0)
+    matched = [
+        Unit(OPENED + n * costs.pair, min(images, 2 * n) * vectors) for n in cut(pairs, together)
+    ]
     mapped = Unit(images * MAPPED + pairs * VERIFIED)
     sizes = [n * KEYPOINTS for n in cut(images, IMAGES)]
     return [described(model, sizes, 0.0, KEYPOINT), matched, [mapped]]
