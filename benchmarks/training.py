@@ -108,10 +108,10 @@ def comparisons(quick: bool) -> Iterator[Comparison]:
     with ProcessPoolExecutor(1, get_context("spawn")) as alone:
         before = alone.submit(plain, patches, steps, device).result()
     keep_freed()
-    speed = ours("hardnet", patches, steps, device)
-    precision = str(precision_of("auto", device)).removeprefix("torch.")
+    precision = precision_of("auto", device)
+    speed = ours("hardnet", patches, steps, device, precision)
     task = f"training HardNet on 1,000 patches, {device.type}"
-    results = f"{precision} against float32"
+    results = f"{str(precision).removeprefix('torch.')} against float32"
     yield Comparison(task, 1000 / speed, "step of the released scripts", 1000 / before, results)
 
 
