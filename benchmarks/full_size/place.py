@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError, SystemRefusedError
-from harness.files import atomic
+from harness.files import atomic, folders
 from protocols.resuming import resuming
 
 SPARE = 1 << 30  # bytes of the disk that are left to others
@@ -47,7 +47,7 @@ def place(
 
 def used(folder: Path) -> int:
     """Bytes of all files below a folder; 0 if there is no folder."""
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    return sum(file.stat().st_size for file in folders.files(folder)) if folder.is_dir() else 0
 
 
 def gigabytes(count: float) -> str:

@@ -77,7 +77,7 @@ def test_models_are_listed_with_their_facts_without_any_extra():
     [
         (
             ["eval", "--model", "hardnet", "--protocol", "oxford"],
-            "descriptor 'hardnet' needs torch",
+            "descriptor 'hardnet' needs safetensors",
         ),
         (["eval", "--model", "{}/a.onnx", "--protocol", "oxford"], "{}/a.onnx needs onnx: pip"),
         (["eval", "--model", "{}/net.py:net", "--protocol", "oxford"], "{}/net.py can't be"),

@@ -21,7 +21,7 @@ def test_files_are_those_of_an_undisturbed_run_whatever_killed_it(tmp_path):
     (tmp_path / "mine.py").write_text(SLOW)
     of = ["--model", f"{tmp_path}/mine.py:slow", "--protocol", "hpatches"]
     of += ["--data", str(tmp_path / "set")]
-    describe = kills.Command("describe", ["describe", *of, "--out", "out"])
+    describe = kills.Command("describe", ["describe", *of, "--out", "out"], makes="out")
     tally = kills.killed(describe, tmp_path, tmp_path / "work", 4, random.Random(0))
     assert tally.kills == 4 and not tally.faults
 
