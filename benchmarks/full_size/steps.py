@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from itertools import combinations
 from pathlib import Path
 
-from harness.files import atomic
+from harness.files import atomic, folders
 from harness.records.record import RECORDS
 
 SHAKEN = 0.01  # how far scores of a made-up model differ from those of the record, besides a shift
@@ -52,7 +52,7 @@ def match_pairs(folder: Path, number: int) -> int:
 def make_records(folder: Path, number: int) -> int:
     """Records of made-up models, by changing the scores of the records in a folder of results."""
     rng = random.Random(0)
-    found = sorted((folder / RECORDS).rglob("*.json"))
+    found = [file for file in folders.files(folder / RECORDS) if file.suffix == ".json"]
     for i in range(number):
         shift = rng.uniform(-0.2, 0.2)
 
