@@ -26,6 +26,7 @@ from harness.records import record as results
 from harness.records import tables as all_tables
 from protocols.eth import protocol as reconstruction
 from protocols.hpatches import variant
+from protocols.hpatches_sequences import protocol as sequences
 from protocols.oxford import protocol as evaluation
 from protocols.phototour import snn, verification
 from protocols.romepatches import protocol as retrieval
@@ -247,6 +248,7 @@ def test_records_are_of_protocols_as_they_are_but_for_those_that_wait(records):
     now = {
         "eth": reconstruction.VERSION,
         "hpatches": variant.VERSION,
+        "hpatches-sequences": sequences.VERSION,
         "oxford": evaluation.VERSION,
         "phototour": verification.VERSION,
         "phototour/snn": snn.VERSION,
