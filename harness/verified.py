@@ -20,7 +20,7 @@ from harness.files import home
 FRESH = 2_000_000_000  # nanoseconds; some file systems count times in steps of two seconds
 
 Facts = list[int | str]
-Stamp = list[int]
+Stamp = tuple[int, ...]
 Known = Mapping[str, tuple[Stamp, int, Facts]]  # by name of file: stamp, time of the check, facts
 
 
@@ -46,24 +46,27 @@ def facts(kind: str, files: Sequence[Path], check: Callable[[Path], Facts]) -> l
     for folder, origin in origins.items():
         contents = kept.read(origin)
         entry = {} if contents is None else json.loads(contents)
-        known[folder] = {name: tuple(values) for name, values in entry.items()}
+        known[folder] = {
+            name: (tuple(of_file), when, checked)
+            for name, (of_file, when, checked) in entry.items()
+        }
 
     def found(file: Path) -> tuple[Stamp | None, int, Facts]:
-        stamp, now = _stamp(file), time.time_ns()
+        began, now = stamp(file), time.time_ns()
         before = known.get(file.parent, {}).get(file.name)
-        if before is not None and stamp == before[0] and max(stamp[2:]) < before[1] - FRESH:
-            return stamp, before[1], before[2]
+        if before is not None and began == before[0] and max(began[2:]) < before[1] - FRESH:
+            return began, before[1], before[2]
         checked = check(file)
-        return (stamp if stamp == _stamp(file) else None), now, checked
+        return (began if began == stamp(file) else None), now, checked
 
     with ThreadPoolExecutor() as pool:  # reading and hashing release the GIL
         every = dict(zip(files, pool.map(found, files), strict=True))
     for folder, origin in origins.items():
         new = {
-            file.name: (stamp, when, checked)
+            file.name: (of_file, when, checked)
             for file in by_folder[folder]
-            for stamp, when, checked in [every[file]]
-            if stamp is not None
+            for of_file, when, checked in [every[file]]
+            if of_file is not None
         }
         if any(known[folder].get(name) != values for name, values in new.items()):
             entry = {**known[folder], **new}
@@ -71,10 +74,13 @@ def facts(kind: str, files: Sequence[Path], check: Callable[[Path], Facts]) -> l
     return [every[file][2] for file in files]
 
 
-def _stamp(file: Path) -> Stamp | None:
-    """Size, inode, and times of writing and of change; None if there is no such file."""
+def stamp(file: Path) -> Stamp | None:
+    """Size, inode, and times of writing and of change; None if there is no such file.
+
+    If one of them changes, the file was written.
+    """
     try:
         known = file.stat()
     except OSError:  # the check will report it
         return None
-    return [known.st_size, known.st_ino, known.st_mtime_ns, known.st_ctime_ns]
+    return known.st_size, known.st_ino, known.st_mtime_ns, known.st_ctime_ns

@@ -67,19 +67,14 @@ def steps(work: Path, share: float, model: str) -> Iterator[Step]:
     patches = 16 * sum(lengths.values())
     training = 16 * sum(lengths[name] for name in parts["train"])
     few = share / PAIRS_LEFT
-    for name, of, make in (
-        ("hpatches", share, hpatches),
-        ("phototour", share, phototour),
-        ("madrid", few, madrid),
+    for name, of, make, amount, unit in (
+        ("hpatches", share, hpatches, patches, "patches"),
+        ("phototour", share, phototour, phototour.patches_of(share), "patches"),
+        ("madrid", few, madrid, madrid.images_of(few), "images"),
     ):
         if not sets[name].is_dir():
-            amount = {
-                "hpatches": (patches, "patches"),
-                "phototour": (phototour.patches_of(share), "patches"),
-                "madrid": (madrid.images_of(few), "images"),
-            }[name]
-            given = ["--out", str(sets[name]), "--share", repr(of)]
-            yield Step(f"making the stand-in of {name}", [*MODULE, make.__name__, *given], *amount)
+            command = [*MODULE, make.__name__, "--out", str(sets[name]), "--share", repr(of)]
+            yield Step(f"making the stand-in of {name}", command, amount, unit)
     step = [*MODULE, "benchmarks.full_size.steps"]
 
     def evaluate(protocol: str, data: str, *more: str) -> list[str]:

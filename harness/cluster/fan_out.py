@@ -4,7 +4,7 @@ import logging
 import os
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -170,13 +170,14 @@ def outcomes(
         HarnessError: as the units raise it.
     """
     work = replace(work, expected=tuple((p.version, p.dataset.sha256) for p in protocols))
+    units_of = [(worth_apart(protocol), units_ahead(protocol)) for protocol in protocols]
     waiting = deque(models)
     asked: deque[tuple[str, _Asked]] = deque()
     try:
         while waiting or asked:
             while waiting and len(asked) < AT_ONCE:
                 model = waiting.popleft()
-                asked.append((model, _submit(client, work, model, protocols)))
+                asked.append((model, _submit(client, work, model, protocols, units_of)))
             model, units_of_model = asked.popleft()
             for block in units_of_model.blocks:
                 done(_result(block, model))
@@ -205,8 +206,17 @@ class _Asked:
             yield from (*before, record)
 
 
-def _submit(client: "Client", work: Work, model: str, protocols: Sequence[Protocol]) -> _Asked:
-    """Ask for all units of one model: of its blocks, each once, and of its scores."""
+def _submit(
+    client: "Client",
+    work: Work,
+    model: str,
+    protocols: Sequence[Protocol],
+    units_of: Sequence[tuple[Sequence[str], Mapping[str, int]]],
+) -> _Asked:
+    """Ask for all units of one model: of its blocks, each once, and of its scores.
+
+    `units_of` holds the parts of each protocol that are scored apart, and its units ahead.
+    """
 
     def ask(unit: Callable[..., Any], *given: Any, **options: Any) -> "Future[Any]":
         return client.submit(unit, work, model, *given, pure=False, **options)
@@ -219,7 +229,7 @@ def _submit(client: "Client", work: Work, model: str, protocols: Sequence[Protoc
     blocks: list[Future[Any]] = []
     described: dict[int, Future[Any]] = {}  # by the identity of the blocks that tasks share
     records = []
-    for number, protocol in enumerate(protocols):
+    for number, (protocol, (apart, ahead)) in enumerate(zip(protocols, units_of, strict=True)):
         shared = id(protocol.dataset.blocks)
         if shared not in described:
             own = [
@@ -228,10 +238,9 @@ def _submit(client: "Client", work: Work, model: str, protocols: Sequence[Protoc
             ]
             described[shared] = after(own)
             blocks += own
-        apart = worth_apart(protocol)
         before: list[Future[Any]] = []
         ready: dict[str, Future[Any]] = {}  # by the part
-        for part, count in units_ahead(protocol).items():
+        for part, count in ahead.items():
             own = [ask(units.work_ahead, number, part, i, described[shared]) for i in range(count)]
             ready[part] = after(own)
             before += own

@@ -69,17 +69,10 @@ def table(
             column: published_cells.of_cell(cell, own) for column, (_, cell) in cells.items()
         }
         means = published_cells.of_mean(item, next(iter(cells.values()))[1], own)
-        sources = dict.fromkeys(source for one in (*of_cells.values(), means) for source in one)
-        quoted = {
-            source: (
-                *(of_cells[column].get(source) for column in columns),
-                *([means.get(source)] if item.mean else []),
-            )
-            for source in sources
-        }
+        of_columns = [*(of_cells[column] for column in columns), *([means] if item.mean else [])]
         row = tuple(measured.get(_key(cells[column][0])) for column in columns)
         of_seeds = [published_cells.deviations(cells[column][1], own) for column in columns]
-        made.append(Row(label, row, quoted, _by_source(of_seeds)))
+        made.append(Row(label, row, _by_source(of_columns), _by_source(of_seeds)))
     of_rows = [[cell for _, cell in cells.values()] for cells in rows.values()]
     made += _quoted(item, of_rows, own)
     compared = {}

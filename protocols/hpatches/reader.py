@@ -14,6 +14,7 @@ from harness import Block, Dataset, data_names
 from harness.errors import FileMissingError, InputError
 from harness.files import folders
 from harness.types import Rows
+from harness.verified import Stamp, stamp
 from protocols.hpatches import splits, strips
 from protocols.hpatches.splits import Split
 from protocols.naming import after_folder, granted, unless_wrong
@@ -106,7 +107,7 @@ def open_set(
     wanted = [[_strip(patches, s, strip) for strip in STRIPS] for s in left.test]
     wanted += [[_strip(patches, s, STRIPS[0])] for s in left.train]
     table = _checked(
-        tuple(map(tuple, wanted)), tuple(_stamp(file) for files in wanted for file in files)
+        tuple(map(tuple, wanted)), tuple(stamp(file) for files in wanted for file in files)
     )
     known = _identified(root, patches, split, asked, table)
     dataset = Dataset(
@@ -147,7 +148,7 @@ def open_training(root: Path, wanted: Sequence[str] = STRIPS) -> Dataset:
     _present(patches, split, asked._replace(test=()), allow_partial=False)
     files = tuple(tuple(_strip(patches, s, strip) for strip in wanted) for s in asked.train)
     table = _checked(
-        files, tuple(_stamp(file) for sequence_files in files for file in sequence_files)
+        files, tuple(stamp(file) for sequence_files in files for file in sequence_files)
     )
     known = _identified(root, patches, split, asked, table)
     return Dataset(
@@ -222,18 +223,9 @@ class _CheckedStrips:
     width: int
 
 
-def _stamp(file: Path) -> tuple[int, int] | None:
-    """Size and time of a file; if either changes, the file was written."""
-    try:
-        known = file.stat()
-    except OSError:  # the check will report it
-        return None
-    return known.st_size, known.st_mtime_ns
-
-
 @lru_cache(maxsize=4)  # the three tasks of one command share strips; `stamps` detect changes
 def _checked(
-    wanted: tuple[tuple[Path, ...], ...], stamps: tuple[tuple[int, int] | None, ...]
+    wanted: tuple[tuple[Path, ...], ...], stamps: tuple[Stamp | None, ...]
 ) -> _CheckedStrips:
     """The strips of each sequence, each checked, and checked against each other."""
     every = [file for files in wanted for file in files]

@@ -29,6 +29,7 @@ from harness import Block, Dataset
 from harness.errors import FileMissingError, InputError, one_line
 from harness.files import matlab
 from harness.types import Patches
+from harness.verified import Stamp, stamp
 from protocols.naming import granted, unless_wrong
 from protocols.romepatches.sample import sample
 
@@ -82,7 +83,7 @@ def open_set(data: Path | None) -> RomePatches:
         raise FileMissingError(
             f"{root} lacks {', '.join(missing)}: try harness data fetch romepatches"
         )
-    return _read(root.absolute(), tuple(map(_stamp, (*_files(root), root / "dataset.json"))))
+    return _read(root.absolute(), tuple(map(stamp, (*_files(root), root / "dataset.json"))))
 
 
 def holds_set(folder: Path) -> bool:
@@ -103,16 +104,8 @@ def _files(root: Path) -> list[Path]:
     ]
 
 
-def _stamp(file: Path) -> tuple[int, int] | None:
-    """Size and time of a file; if either changes, the file was written."""
-    if not file.is_file():
-        return None
-    known = file.stat()
-    return known.st_size, known.st_mtime_ns
-
-
 @lru_cache(maxsize=2)
-def _read(root: Path, stamps: tuple[tuple[int, int] | None, ...]) -> RomePatches:
+def _read(root: Path, stamps: tuple[Stamp | None, ...]) -> RomePatches:
     """The set; only `lru_cache` uses the stamps: if they change, the set is read again."""
     files = _files(root)
     halves: list[Half] = []
