@@ -126,6 +126,28 @@ def accepted(
     return arguments
 
 
+def absolute(maker: Callable[..., Any], given: Options, subject: str) -> Options:
+    """The given options with absolute paths, for a process that runs in another folder.
+
+    If an option takes text, too, its value is a path only if there is a file of that name.
+
+    Args:
+        maker: as for `accepted`.
+        given: as for `accepted`.
+        subject: as for `accepted`.
+
+    Raises:
+        InputError: as `accepted` does.
+    """
+    types = _annotations(maker)
+    found = dict(given)
+    for name in given.keys() & types.keys():
+        value = checked(given[name], types[name], f"{subject}: {name}")
+        if isinstance(value, Path) and (str not in get_args(types[name]) or value.exists()):
+            found[name] = value.absolute()
+    return found
+
+
 def checked(value: object, annotation: Any, subject: str) -> Any:
     """A value of the type of its annotation; a missing annotation takes any value.
 

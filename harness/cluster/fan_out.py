@@ -7,16 +7,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import extras, loading
+from harness import extras, loading, registry
 from harness.cluster import units
 from harness.cluster.units import Work
 from harness.errors import ComputeError, InputError
 from harness.parts import units_ahead, worth_apart
 from harness.records.record import Record, TrainedOnAll
-from harness.settings import Options
+from harness.settings import Options, absolute
 from harness.types import Protocol
 from harness.unfinished import Piece
 
@@ -119,17 +118,14 @@ def shared_work(protocol: str, options: Options, device: str, batch_size: int) -
         device: for the models, as for `load_model`.
         batch_size: patches described at a time.
     """
-    given = loading.with_data(options, silent=True)
-    absolute = {
-        name: value.absolute() if isinstance(value, Path) else value
-        for name, value in given.items()
-    }
+    maker = registry.load("protocols", loading.protocol_names(protocol)[0])
+    given = absolute(maker, loading.with_data(options, silent=True), f"protocol {protocol}")
     token = secrets.token_hex(16)
     file = units.token_file(token)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.touch()
     try:
-        yield Work(protocol, tuple(absolute.items()), device, batch_size, token)
+        yield Work(protocol, tuple(given.items()), device, batch_size, token)
     finally:
         file.unlink(missing_ok=True)
 

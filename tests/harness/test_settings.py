@@ -168,3 +168,28 @@ def test_an_option_that_is_a_dataclass_is_given_by_its_fields():
 def test_a_field_of_a_dataclass_is_checked_as_an_option(typed, error, message):
     with pytest.raises(error, match=message):
         accepted(typed, of=noisy)
+
+
+def reading(
+    *,
+    data: Path | None = None,
+    pairs: str | Path | None = None,
+    ap: str = "step",
+    count: int = 3,
+    noise: Noise = Noise(),
+): ...
+
+
+def test_paths_become_absolute_and_nothing_else_does(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine.txt", "step"):
+        (tmp_path / name).touch()
+    typed = ["data=new", "pairs=mine.txt", "ap=step", "count=4", "blur=2"]
+    given = settings.options(settings=typed)
+    wanted = given | {"data": tmp_path / "new", "pairs": tmp_path / "mine.txt"}
+    assert settings.absolute(reading, given, "maker") == wanted
+    assert settings.absolute(reading, {"pairs": "mine.txt"}, "maker") == {
+        "pairs": tmp_path / "mine.txt"
+    }
+    words = settings.options(settings=["pairs=retrieval"])  # no file has this name
+    assert settings.absolute(reading, words, "maker") == words

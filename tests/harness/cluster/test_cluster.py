@@ -14,13 +14,14 @@ from hpatches_files import LENGTHS, SPLITS, write_set
 from phototour_files import made_scene
 
 import harness
-from harness import loading, unfinished
+from harness import loading, registry, unfinished
 from harness.cluster import fan_out, units
 from harness.errors import HarnessError, InputError
 from harness.evaluation import export_vectors
 from harness.files import home
 from harness.parts import worth_apart
 from harness.records import record as results
+from harness.settings import accepted, options
 from protocols.eth import tiles
 from protocols.eth.sample import SCENE, sample
 
@@ -180,6 +181,19 @@ def value(given):
     if isinstance(given, list):
         return [value(one) for one in given]
     return given.result() if isinstance(given, Waiting) else given
+
+
+def test_workers_in_another_folder_find_the_paths_of_all_options(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pairs.txt").touch()
+    typed = options(settings=["data=scene", "files=new", "pairs=pairs.txt", "ratio=0.9"])
+    with fan_out.shared_work("eth", typed, "cpu", 512) as work:
+        monkeypatch.chdir("/")
+        found = accepted(registry.load("protocols", "eth"), dict(work.options), "eth")
+    paths = {name: tmp_path / name for name in ("scene", "new", "pairs.txt")}
+    assert found == {
+        "data": paths["scene"], "files": paths["new"], "pairs": paths["pairs.txt"], "ratio": 0.9
+    }  # fmt: skip
 
 
 def test_a_worker_with_other_data_is_refused(small, tmp_path):
