@@ -14,8 +14,8 @@ TOLERANCE = 1e-4  # of the largest number of a vector; processors round differen
 # This whitening divides weak directions by small numbers, which makes rounding larger: between
 # processors with and without AVX-512, numbers move by up to 1.6e-4 of the largest.
 OF_WHITENING = {"mkd-lw.liberty": 5e-4, "mkd-lw.notredame": 5e-4, "mkd-lw.yosemite": 5e-4}
-# OpenCV's RANSAC finds other homographies on a processor of another maker: scores of few sequences
-# move, and an interval may be undefined.
+# OpenCV's SIFT places keypoints differently in the last digits on another kind of processor. RANSAC
+# finds other homographies from them: scores of few sequences move, and an interval may be undefined.
 OF_RANSAC, BY_RANSAC = re.compile("auc|homography"), 0.05
 FLIPPED = 0.002  # share of bits: a number near 0 may have another sign on another processor
 
