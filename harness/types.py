@@ -283,6 +283,9 @@ class Protocol:
     # Fractions whose best value is not known, by the last part of their names. For example, a
     # keypoint that the other image lacks has no right match, so no descriptor scores 1.
     best_unknown: frozenset[str] = frozenset()
+    # Numbers that a random search such as RANSAC decides, by the last part of their names, and the
+    # largest difference between two machines: the last digit of a vector may move them by so much.
+    unsteady: Mapping[str, float] = field(default_factory=dict)
     # Facts of the computation for readers of a record, such as the settings of a library's solver:
     # {"solver": "..."}. The version covers them, so records are not compared by them.
     settings: Mapping[str, str] = field(default_factory=dict)

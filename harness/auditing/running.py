@@ -156,10 +156,18 @@ class _Runner:
             )
         scenes = sorted({*self.kept.scenes, *fresh.scenes})
         checked = [
-            Checked(scene, compared(self.kept.scenes.get(scene, {}), fresh.scenes.get(scene, {})))
+            Checked(
+                scene,
+                compared(
+                    self.kept.scenes.get(scene, {}),
+                    fresh.scenes.get(scene, {}),
+                    self.protocol.unsteady,
+                ),
+            )
             for scene in scenes
         ]
-        totals = compared(*(r.scores | ends(r.intervals) for r in (self.kept, fresh)))
+        before, now = (r.scores | ends(r.intervals) for r in (self.kept, fresh))
+        totals = compared(before, now, self.protocol.unsteady)
         return tuple(checked), Checked(TOTALS, totals)
 
     def alone(self, parts: Parts, chosen: Sequence[str], summed: Scores) -> tuple[Checked, ...]:
@@ -192,7 +200,7 @@ class _Runner:
             {**scene, **values, **ends(bounds)}
             for scene, values, bounds in zip(scenes, scores, intervals, strict=True)
         )
-        return compared(before, now)
+        return compared(before, now, self.protocol.unsteady)
 
     def _shown(self, patches: int) -> AbstractContextManager[Callable[[int], None]]:
         model, name = self.model.name, self.protocol.name

@@ -18,7 +18,8 @@ class Verdict(IntEnum):
 
     EQUAL = 0  # to EQUAL
     CLOSE = 1  # to OTHER_MACHINES
-    WRONG = 2
+    UNSTEADY = 2  # but for numbers of a random search, which differ by no more than they may
+    WRONG = 3
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Number:
     name: str
     kept: float | None  # None: the record lacks it
     found: float | None  # None: there is no such number
+    unsteady: float = 0.0  # largest difference between machines, if a random search decides it
 
     @property
     def difference(self) -> float:
@@ -61,6 +63,15 @@ class Checked:
     @property
     def wrong(self) -> list[Number]:
         """The numbers that do not hold, the most different first."""
+        return [n for n in self._different if n.difference > max(self.within, n.unsteady)]
+
+    @property
+    def unsteady(self) -> list[Number]:
+        """The numbers of a random search that differ by no more than they may, likewise."""
+        return [n for n in self._different if n.difference <= n.unsteady]
+
+    @property
+    def _different(self) -> list[Number]:
         found = [number for number in self.numbers if number.difference > self.within]
         return sorted(found, key=lambda number: -number.difference)
 
@@ -69,6 +80,8 @@ class Checked:
         """The verdict on these numbers."""
         if self.wrong:
             return Verdict.WRONG
+        if self.unsteady:
+            return Verdict.UNSTEADY
         return Verdict.EQUAL if self.difference <= EQUAL else Verdict.CLOSE
 
 
@@ -102,8 +115,24 @@ def ends(intervals: Mapping[str, tuple[float, float]]) -> dict[str, float]:
     }
 
 
-def compared(kept: Mapping[str, float], found: Mapping[str, float]) -> tuple[Number, ...]:
-    """The numbers of a record and those that were found, by name; a number may be missing."""
+def compared(
+    kept: Mapping[str, float],
+    found: Mapping[str, float],
+    unsteady: Mapping[str, float] | None = None,
+) -> tuple[Number, ...]:
+    """The numbers of a record and those that were found, by name; a number may be missing.
+
+    Args:
+        kept: of the record.
+        found: now.
+        unsteady: see `Protocol.unsteady`; None: no number may differ so much.
+    """
+
+    def may_differ(name: str) -> float:
+        last = name.partition(",")[0].rpartition("/")[2]  # without "lower end of the interval"
+        return (unsteady or {}).get(last, 0.0)
+
     return tuple(
-        Number(name, kept.get(name), found.get(name)) for name in dict.fromkeys([*kept, *found])
+        Number(name, kept.get(name), found.get(name), may_differ(name))
+        for name in dict.fromkeys([*kept, *found])
     )

@@ -18,7 +18,9 @@ from harness.commands.options import (
 from harness.escape import markdown, say
 
 if TYPE_CHECKING:
-    from harness.auditing.verdict import Audit, Checked
+    from collections.abc import Sequence
+
+    from harness.auditing.verdict import Audit, Checked, Number
 
 MOST = 5  # wrong numbers of a scene that are shown
 
@@ -97,6 +99,11 @@ def _print(found: "Audit") -> None:
             say(f"wrong: {checked.name}: {number}")
         if len(checked.wrong) > MOST:
             say(f"wrong: {checked.name}: {len(checked.wrong) - MOST} more numbers")
+        for number in checked.unsteady[:MOST]:
+            say(f"decided by a random search: {checked.name}: {number}")
+        if len(checked.unsteady) > MOST:
+            more = len(checked.unsteady) - MOST
+            say(f"decided by a random search: {checked.name}: {more} more numbers")
     for fact in found.facts:
         say(f"wrong: {fact}")
     for name in found.unchecked:
@@ -108,6 +115,9 @@ def _print(found: "Audit") -> None:
             "EQUAL": f"The record holds: its numbers are equal to {EQUAL:g}.",
             "CLOSE": f"The record holds: its numbers are equal to {OTHER_MACHINES:g}, the tolerance"
             " of other machines.",
+            "UNSTEADY": "The record holds as far as can be told: numbers that a random search"
+            " (RANSAC) decides differ by no more than between two machines. All others are equal"
+            f" to {OTHER_MACHINES:g}.",
             "WRONG": "The record is wrong.",
         }[found.verdict.name]
     )
@@ -119,6 +129,7 @@ def _row(checked: "Checked") -> list[str]:
     said = {
         Verdict.EQUAL: f"equal to {EQUAL:g}",
         Verdict.CLOSE: f"equal to {checked.within:g}",
+        Verdict.UNSTEADY: f"{len(checked.unsteady)} differ as between machines",
         Verdict.WRONG: f"{len(checked.wrong)} wrong",
     }
     difference = f"{checked.difference:.2g}"
@@ -151,8 +162,10 @@ def _checked(checked: "Checked") -> dict[str, Any]:
         "numbers": len(checked.numbers),
         "largest_difference": difference if difference < float("inf") else None,
         "tolerance": checked.within,
-        "wrong": [
-            {"name": number.name, "record": number.kept, "found": number.found}
-            for number in checked.wrong
-        ],
+        "wrong": _numbers(checked.wrong),
+        "unsteady": _numbers(checked.unsteady),
     }
+
+
+def _numbers(some: "Sequence[Number]") -> list[dict[str, Any]]:
+    return [{"name": one.name, "record": one.kept, "found": one.found} for one in some]

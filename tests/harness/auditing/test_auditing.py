@@ -11,7 +11,7 @@ from toy import measured, toy_descriptor
 
 import harness
 from harness.auditing.running import choose
-from harness.auditing.verdict import OTHER_MACHINES, TOTALS, Number, Verdict
+from harness.auditing.verdict import OTHER_MACHINES, TOTALS, Checked, Number, Verdict, compared
 from harness.records import record as results
 
 SPLITS = {"a": {"name": "a", "test": ["v_one", "i_one", "i_two", "v_two"], "train": ["v_three"]}}
@@ -173,6 +173,51 @@ def test_differences_of_other_machines_are_tolerated_and_larger_ones_are_not(hpa
     name = "matching/hard/illum/map"
     moved = changed(honest, scores={name: honest.scores[name] - 5e-7})
     assert harness.audit(moved, data=hpatches).verdict is Verdict.WRONG
+
+
+def test_numbers_of_a_random_search_may_differ_as_far_as_their_protocol_says():
+    unsteady = {"auc-1px": 0.25, "corner_error_px": np.inf}
+
+    def verdict(name, kept, found):
+        numbers = [{name: x, "mma-1px": 0.5} if x is not None else {} for x in (kept, found)]
+        numbers = [{"mma-1px": 0.5} | one for one in numbers]
+        return Checked("a", compared(*numbers, unsteady)).verdict
+
+    assert verdict("auc-1px", 0.4, 0.4) is Verdict.EQUAL
+    assert verdict("auc-1px", 0.4, 0.4 + 5e-6) is Verdict.CLOSE
+    assert verdict("auc-1px", 0.4, 0.6) is Verdict.UNSTEADY
+    assert verdict("auc-1px", 0.4, 0.7) is Verdict.WRONG
+    assert verdict("auc-1px", 0.4, None) is Verdict.WRONG
+    assert verdict("auc-1px, lower end of the interval", 0.4, 0.6) is Verdict.UNSTEADY
+    assert verdict("1-3/corner_error_px", 2.0, None) is Verdict.UNSTEADY
+    assert verdict("mma-3px", 0.4, 0.41) is Verdict.WRONG
+    both = [{"auc-1px": 0.4, "mma-3px": 0.5}, {"auc-1px": 0.5, "mma-3px": 0.6}]
+    checked = Checked("a", compared(*both, unsteady))
+    assert [[one.name for one in some] for some in (checked.wrong, checked.unsteady)] == [
+        ["mma-3px"], ["auc-1px"],
+    ]  # fmt: skip
+
+
+def test_an_audit_tells_other_homographies_from_other_matches(run, tmp_path):
+    honest = record_of("hpatches-sequences", keypoints=60)
+    scene, number = "v_coffee", honest.scenes["v_coffee"]["auc-5px"]
+    sequences = harness.load_protocol("hpatches-sequences", keypoints=60)
+
+    def audited(**moved):
+        scenes = {name: dict(numbers) for name, numbers in honest.scenes.items()}
+        scenes[scene] |= moved
+        summed = sequences.parts.sum_up(harness.Scores({}, scenes))
+        record = changed(
+            honest, scenes=scenes, scores=dict(summed.values), intervals=dict(summed.intervals)
+        )
+        (tmp_path / "theirs.json").write_text(results.to_json(record))
+        return run("audit", tmp_path / "theirs.json", "--scenes", 6, "--set", "keypoints=60")
+
+    status, said, _ = audited(**{"auc-5px": abs(number - 0.1)})
+    assert status == 0 and "The record holds as far as can be told" in said
+    assert f"decided by a random search: {scene}: auc-5px is" in said
+    status, said, _ = audited(**{"mma-5px": honest.scenes[scene]["mma-5px"] - 0.01})
+    assert status == 1 and f"wrong: {scene}: mma-5px is" in said
 
 
 def test_the_difference_of_a_quantity_is_a_share_of_it():
