@@ -7,6 +7,7 @@ import cv2
 import numpy as np
 from jaxtyping import Float64
 
+from protocols.imaging.portable import portable
 from protocols.imaging.sequences import Homography
 
 Points = Float64[np.ndarray, "n 2"]
@@ -76,5 +77,6 @@ def estimate(a: Points, b: Points, ransac: Ransac, seed: int) -> Homography | No
     settings.maxIterations = ITERATIONS
     settings.randomGeneratorState = seed
     settings.isParallel = False
-    found, _ = cv2.findHomography(a, b, settings)
+    with portable():
+        found, _ = cv2.findHomography(a, b, settings)
     return None if found is None else np.asarray(found, np.float64)

@@ -34,7 +34,7 @@ from protocols.imaging.keypoint_patches import EXTENT, KeypointCut
 from protocols.imaging.sift import DETECTOR
 from protocols.naming import unusual
 
-VERSION = 1  # raised whenever a number could change
+VERSION = 2  # raised whenever a number could change
 KEYPOINTS = 2000  # most keypoints of an image
 MATCHED = range(1, 11)  # pixels: a match is right if it is no farther off
 ESTIMATED = (1, 3, 5)  # pixels: a homography is right if its corners are no farther off

@@ -336,8 +336,9 @@ def test_all_patches_are_of_the_keypoints_that_sift_finds(small, opened):
     grey = cv2.imread(str(small / "i_a/1.png"), cv2.IMREAD_GRAYSCALE)
     detector = cv2.SIFT_create(enable_precise_upscale=True)
     found = sorted(detector.detect(grey), key=lambda point: -point.response)[:90]
-    places = {(point.pt[0], point.pt[1]) for point in found}
-    assert places == set(map(tuple, opened.pairs[0].places[0].tolist()))
+    wanted, places = np.array([point.pt for point in found]), opened.pairs[0].places[0]
+    apart = np.linalg.norm(wanted[:, None] - places, axis=2)
+    assert max(apart.min(axis=0).max(), apart.min(axis=1).max()) < 1e-3  # as `portable` says
 
 
 def test_a_turned_image_has_the_same_patches(tmp_path):
