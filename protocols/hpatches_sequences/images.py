@@ -17,7 +17,6 @@ from protocols.imaging import sift
 from protocols.imaging.affine import AffineFrames
 from protocols.imaging.grey import Grey, read_grey
 from protocols.imaging.keypoint_patches import KeypointCut
-from protocols.imaging.portable import portable
 from protocols.imaging.sequences import Homography, Sequence
 from protocols.oxford.regions import from_table, table
 
@@ -71,8 +70,7 @@ def _read(sequence: Sequence, k: int, size: int | None) -> Grey:
     if (height, width) == grey.shape:
         return grey
     how = cv2.INTER_AREA if height < grey.shape[0] else cv2.INTER_LINEAR
-    with portable():
-        return np.asarray(cv2.resize(grey, (width, height), interpolation=how), np.uint8)
+    return np.asarray(cv2.resize(grey, (width, height), interpolation=how), np.uint8)
 
 
 def _keypoints(sequence: Sequence, k: int, most: int, size: int | None) -> AffineFrames:

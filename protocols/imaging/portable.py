@@ -18,6 +18,9 @@ def portable() -> Iterator[None]:
     Otherwise it chooses code by the processor's instructions and maker (its own, and Intel's IPP),
     whose sums differ in their last bits: SIFT's keypoints move by 1e-5 pixels, and RANSAC finds
     other homographies from them.
+
+    The switch is one of the process. So no block may run while another thread describes patches:
+    OpenCV's descriptors would have other last bits, by chance.
     """
     global _inside, _before
     ipp = cv2.ipp.useIPP()  # a switch of each thread, which OpenCV's own threads leave on

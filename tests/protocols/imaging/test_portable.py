@@ -38,6 +38,8 @@ def arrays(name):
     yield table(frames)
     yield USUAL.patches(grey.astype(np.float32), frames)
     yield estimate(places, moved, Ransac(3.0, 1), 0)
+    for how, size in [(cv2.INTER_AREA, (123, 100)), (cv2.INTER_LINEAR, (801, 777))]:
+        yield cv2.resize(grey, size, interpolation=how)  # needs no block
 
 for found in parallel.each(lambda name: list(arrays(name)), ["coffee.png", "astronaut.png"]):
     for array in found:
