@@ -293,7 +293,7 @@ def _placed(
         log: progress of all steps up to that step.
     """
     out.mkdir(parents=True, exist_ok=True)
-    contents = trained.pack(run.network)
+    contents = trained.pack(run.result)
     card = _card(name, run, parts, last, hashlib.sha256(contents).hexdigest(), log)
     weights = out / WEIGHTS
     with atomic.writing(weights) as stream:
