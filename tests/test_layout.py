@@ -63,6 +63,7 @@ SHARED = (
 )  # fmt: skip
 DEFINED_BY = {  # methods that are said to be others with something more
     "zoo.adasample": ("zoo.sosnet",),
+    "zoo.distillation": ("zoo.adasample", "zoo.doap"),
     "zoo.handcrafted.dsp_sift": ("zoo.handcrafted.vlfeat_sift",),
     "zoo.triplet_swap": ("zoo.published.tfeat",),
     "zoo.wrappers.crops": ("zoo.wrappers.norms",),

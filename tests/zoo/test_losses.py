@@ -7,6 +7,7 @@ import pytest
 import torch
 from vectors import awkward_pairs, matching_pairs
 
+from zoo.distillation_losses import regression, relational
 from zoo.hardnet import orthogonal, triplet
 from zoo.hynet import hybrid_triplet, steepest, unlike_lengths
 from zoo.l2net import compactness, descriptor_similarity, intermediate
@@ -41,6 +42,8 @@ FUNCTIONS = {
     "l2net E1": lambda a, p, point: descriptor_similarity(a, p),
     "l2net E2": lambda a, p, point: compactness(a, p),
     "l2net E3": lambda a, p, point: intermediate(a.unflatten(1, (-1, 2)), p.unflatten(1, (-1, 2))),
+    "distilled vectors": lambda a, p, point: regression(a, p),
+    "distilled distances": lambda a, p, point: relational(a, p),
     "mixed context log": scale_aware,
     "mixed context sse": lambda a, p, point: scale_aware(a, p, point, "sse"),
 }
@@ -119,7 +122,10 @@ def test_the_order_of_the_batch_decides_nothing(name, n):
                 torch.testing.assert_close(one, other[order], msg=kind)
 
 
-@pytest.mark.parametrize("name", ["l2net E1", "l2net E2", "l2net E3"])
+SUMS = ["l2net E1", "l2net E2", "l2net E3", "distilled vectors", "distilled distances"]
+
+
+@pytest.mark.parametrize("name", SUMS)
 def test_the_order_of_the_batch_decides_no_sum(name):
     a, p = matching_pairs(33, dtype=torch.float64)
     order = torch.randperm(33, generator=torch.Generator().manual_seed(0))
@@ -248,6 +254,17 @@ def twin_mixed(a, p, of):
     return found
 
 
+def twin_relational(a, p):
+    pairs = [(i, j) for i in range(len(a)) for j in range(len(a)) if i != j]
+    student = [norm(a[i] - a[j]) for i, j in pairs]
+    teacher = [norm(p[i] - p[j]) for i, j in pairs]
+    total = 0.0
+    for s, t in zip(student, teacher, strict=True):
+        apart = abs(s / np.mean(student) - t / np.mean(teacher))
+        total += apart**2 / 2 if apart <= 1 else apart - 0.5
+    return total / len(pairs)
+
+
 def smax(x, y):
     return math.exp(x) / (math.exp(x) + math.exp(y))
 
@@ -264,6 +281,10 @@ TWINS = {
     "l2net E1": twin_e1,
     "l2net E2": twin_e2,
     "l2net E3": twin_e3,
+    "distilled vectors": lambda a, p: np.mean(
+        [norm(x - y) ** 2 for x, y in zip(a, p, strict=True)]
+    ),
+    "distilled distances": twin_relational,
     "mixed context log": lambda a, p: twin_mixed(a, p, lambda x: -math.log(smax(x, 0))),
     "mixed context sse": lambda a, p: twin_mixed(a, p, lambda x: smax(-x, 0) ** 2),
 }

@@ -24,7 +24,7 @@ from harness.onnx import export as onnx_export
 from harness.plugins import cuda_failure
 from harness.progress import Bar
 from harness.stopping import after_this_step
-from harness.types import Patches
+from harness.types import Descriptor, Patches
 from zoo import card as cards
 from zoo import trained
 from zoo.card import Card, Moment, TrainingData
@@ -293,7 +293,7 @@ def _placed(
         log: progress of all steps up to that step.
     """
     out.mkdir(parents=True, exist_ok=True)
-    contents = trained.pack(run.network)
+    contents = trained.pack(run.result)
     card = _card(name, run, parts, last, hashlib.sha256(contents).hexdigest(), log)
     weights = out / WEIGHTS
     with atomic.writing(weights) as stream:
@@ -323,7 +323,8 @@ def hours(log: Sequence[Seen]) -> float:
 def _card(
     name: str, run: Run, parts: Sequence[Dataset], last: Seen, sha256: str, log: Sequence[Seen]
 ) -> Card:
-    recipe, network = run.recipe, run.network
+    recipe, network, teacher = run.recipe, run.network, run.method.teacher
+    from_teacher = teacher.trained_on if teacher and teacher.trained_on else frozenset()
     on_card = run.device.type == "cuda"
     machine = (
         torch.cuda.get_device_name(run.device)
@@ -337,8 +338,8 @@ def _card(
         distance=network.distance.name,
         dim=network.dim,
         side=network.side,
-        trained_on=tuple(sorted(run.dataset.sources | network.inherited)),
-        licence=recipe.licence,
+        trained_on=tuple(sorted(run.dataset.sources | network.inherited | from_teacher)),
+        licence=_licence(recipe, teacher),
         recipe=json.loads(
             recipe.model_dump_json(exclude_none=True, exclude=NOT_ON_CARD | recipes.unused(recipe))
         ),
@@ -354,8 +355,18 @@ def _card(
     )
 
 
+def _licence(recipe: Recipe, teacher: Descriptor | None) -> str:
+    """The recipe's licence; if the teacher's is another one, both."""
+    if teacher is None or teacher.licence.casefold() == recipe.licence.casefold():
+        return recipe.licence
+    return f"{recipe.licence}; of teacher {teacher.name}: {teacher.licence}"
+
+
 def _limits(run: Run, last: Seen) -> str:
     said = f"Trained for {last.step} steps on {len(run.split.train)} patches of the data named."
+    if (teacher := run.method.teacher) is not None:
+        weights = f", weights {teacher.weights}" if teacher.weights else ""
+        said = f"{said} Its teacher was {teacher.name}{weights}."
     if len(run.split.a):
         return said
     return f"{said} No points were held out: the curve has losses only."

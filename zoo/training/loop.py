@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from harness.data.training_sets import photograph
 from harness.errors import ComputeError, InputError
 from harness.types import Patches
 from zoo.backbones import Network
-from zoo.training import held_out, state
+from zoo.training import average, held_out, state
 from zoo.training.augment import augmented
 from zoo.training.describe import Described
 from zoo.training.groups import Groups
@@ -66,6 +67,12 @@ class Run:
     device: torch.device
     precision: torch.dtype  # of convolutions
     kept: UInt8[torch.Tensor, "all side side"] | None = None  # the patches, if a GPU holds them all
+    averaged: Network | None = None  # a copy whose weights are the average, if the recipe asks
+
+    @property
+    def result(self) -> Network:
+        """The network that is validated and exported."""
+        return self.network if self.averaged is None else self.averaged
 
 
 def prepare(
@@ -101,17 +108,19 @@ def prepare(
     method.study(patches, groups)
     stored = patches(network.side)
     network.study(stored, split.train)
+    network.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     return Run(
         recipe,
         dataset,
         stored,
-        network.to(device, memory_format=torch.channels_last),  # type: ignore[call-overload]
+        network,
         method.to(device),
         sampler,
         split,
         device,
         precision,
         resident(stored, device),
+        deepcopy(network) if recipe.average else None,
     )
 
 
@@ -196,7 +205,7 @@ def train(
     """
     recipe, network, method = run.recipe, run.network, run.method
     optimiser = optimiser_of(run)
-    of = state.Trained(network, method, optimiser)
+    of = state.Trained(network, method, optimiser, run.averaged)
     origin = state.origin(
         recipe,
         run.dataset.sha256,
@@ -232,6 +241,8 @@ def train(
         # The caller logs a step before its state is kept. If the training is killed in between,
         # the step runs again, but the log misses no step.
         yield from told
+        if moment or recipe.keeps_weights(done):
+            settle(run, done)
         seen = replace(seen, fpr95=_validated(run) if moment else None)
         yield seen
         if recipe.keeps_weights(done):
@@ -338,18 +349,7 @@ def update(
     random = torch.Generator().manual_seed(_seed(recipe.seed, step, 0))
     here = torch.from_numpy(selected.point)
     row = sent(torch.from_numpy(selected.rows), device)
-    if run.kept is not None:
-        shown = run.kept[row]
-    else:
-        assert patches is not None
-        shown = sent(torch.from_numpy(patches), device)
-    x = augmented(
-        shown,
-        here,
-        None if selected.angle is None else torch.from_numpy(selected.angle),
-        dihedral=recipe.augmentation.dihedral,
-        random=random,
-    )
+    x = shown(run, selected, row, patches, random)
     batch = Batch(
         Described(run.network, run.precision),
         x,
@@ -367,7 +367,54 @@ def update(
     for group in optimiser.param_groups:
         group["lr"] = lr * group["factor"]
     optimiser.step()
+    if run.averaged is not None and recipe.average is not None:
+        share = average.kept_share(recipe.average.decay, step)
+        average.follow(run.averaged, run.network, share)
     return loss.detach(), lr
+
+
+def shown(
+    run: Run,
+    selected: Selection,
+    row: Int[torch.Tensor, " n"],
+    patches: UInt8[np.ndarray, "n side side"] | None,
+    random: torch.Generator,
+) -> Float[torch.Tensor, "n 1 side side"]:
+    """The patches of a step as the network sees them: on the device, and augmented."""
+    if run.kept is not None:
+        stored = run.kept[row]
+    else:
+        assert patches is not None
+        stored = sent(torch.from_numpy(patches), run.device)
+    return augmented(
+        stored,
+        torch.from_numpy(selected.point),
+        None if selected.angle is None else torch.from_numpy(selected.angle),
+        dihedral=run.recipe.augmentation.dihedral,
+        random=random,
+    )
+
+
+def settle(run: Run, done: int) -> None:
+    """Make the averaged network ready to be used after a number of steps; see `average.settle`.
+
+    Its statistics are those of the last batches of the training, so they depend on the seed and on
+    the number of steps alone.
+    """
+    if run.averaged is None:
+        return
+
+    def batch(step: int) -> torch.Tensor:
+        selected = run.sampler(step)
+        patches = None if run.kept is not None else run.patches[selected.rows]
+        random = torch.Generator().manual_seed(_seed(run.recipe.seed, step, 0))
+        row = sent(torch.from_numpy(selected.rows), run.device)
+        return shown(run, selected, row, patches, random)[: average.PATCHES]
+
+    torch.manual_seed(_seed(run.recipe.seed, done, number() + 1))  # of dropout
+    steps = range(max(0, done - average.BATCHES), done)
+    describe = Described(run.averaged, run.precision)
+    average.settle(run.averaged, run.network, describe, map(batch, steps))
 
 
 def _seed(*numbers: int) -> int:
@@ -379,5 +426,5 @@ def _validated(run: Run) -> float | None:
     if not len(run.split.a):
         return None
     rows = np.concatenate([run.split.a, run.split.b])
-    vectors = held_out.vectors(run.network, run.patches[rows], run.device)
-    return held_out.fpr95(vectors, run.network.distance)
+    vectors = held_out.vectors(run.result, run.patches[rows], run.device)
+    return held_out.fpr95(vectors, run.result.distance)

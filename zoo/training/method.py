@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Float32, Int
 from torch import nn
 
-from harness.types import Patches
+from harness.types import Descriptor, Patches
 from zoo.training.groups import Groups
 
 Rows = Int[np.ndarray, " n"]
@@ -128,6 +128,7 @@ class Method(nn.Module):
     """
 
     codes = False  # True: the method is for networks with codes = True, whose outputs become bits
+    teacher: Descriptor | None = None  # whose vectors the loss takes; `study` opens it
 
     def must_fit(self, network: nn.Module) -> None:
         """Refuse a network that lacks something that the method takes; by default, none.

@@ -30,7 +30,7 @@ UNFIT = (ValueError, TypeError, LookupError, ImportError, RuntimeError)
 Kind = Literal["method", "network"]
 KINDS: tuple[Kind, ...] = ("method", "network")
 
-ADDED_LATER = ("data_options", "wrong_labels")  # settings of a recipe; empty or 0: not used
+ADDED_LATER = ("average", "data_options", "wrong_labels")  # not used if empty, 0 or None
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 
@@ -104,6 +104,16 @@ class Augmentation(RecipeTable):
     dihedral: Dihedral = False
 
 
+class Average(RecipeTable):
+    """Moving average of the weights, which is validated and exported in place of the last weights.
+
+    After each step it keeps the share `decay` of itself, in the first steps less (see
+    `zoo.training.average`).
+    """
+
+    decay: Annotated[float, Gt(0), Lt(1)]
+
+
 class Checkpoints(RecipeTable):
     """The epochs whose weights and cards are kept, in epochs/NUMBER of the training's folder.
 
@@ -158,7 +168,7 @@ class Recipe(RecipeTable):
 
     `data_options` are options of the readers of the data, for example strips = "easy+hard" of
     HPatches. `wrong_labels` is the share of the patches to train on that are given to a wrong point
-    (see `zoo.training.wrong_labels`).
+    (see `zoo.training.wrong_labels`). Without `average`, the last weights are exported.
     """
 
     name: str
@@ -178,6 +188,7 @@ class Recipe(RecipeTable):
     optimiser: Optimiser
     schedule: Schedule = Schedule(name="constant")
     augmentation: Augmentation = Augmentation()
+    average: Average | None = None
     checkpoints: Checkpoints = Checkpoints()
 
     @property

@@ -27,6 +27,7 @@ class Trained:
     network: nn.Module
     method: nn.Module
     optimiser: torch.optim.Optimizer
+    averaged: nn.Module | None = None  # only of trainings with averaged weights
 
 
 def save(out: Path, of: Trained, *, step: int, seconds: float, origin: str) -> None:
@@ -39,6 +40,8 @@ def save(out: Path, of: Trained, *, step: int, seconds: float, origin: str) -> N
         "seconds": seconds,
         "origin": origin,
     }
+    if of.averaged is not None:
+        state["averaged"] = of.averaged.state_dict()
     contents = io.BytesIO()
     torch.save(_on_cpu(state), contents)
     if (out / LOG).is_file():  # the log goes first, so that it has all steps of a kept state
@@ -86,6 +89,8 @@ def load(out: Path, into: Trained, *, origin: str) -> tuple[int, float]:
     into.network.load_state_dict(state["network"], strict=True)
     into.method.load_state_dict(state["method"], strict=True)
     into.optimiser.load_state_dict(state["optimiser"])
+    if into.averaged is not None:
+        into.averaged.load_state_dict(state["averaged"], strict=True)
     return int(state["step"]), float(state["seconds"])
 
 

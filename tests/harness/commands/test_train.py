@@ -241,21 +241,28 @@ def test_a_gpu_that_can_not_compute_is_told_and_the_cpu_trains(monkeypatch, capl
         pass
 
 
-def test_a_killed_process_resumes_to_the_same_weights(recipe, scenes, tmp_path):
+@pytest.mark.parametrize("average", ["none", "{decay=0.9}"], ids=["last", "averaged"])
+def test_a_killed_process_resumes_to_the_same_weights(recipe, scenes, tmp_path, average):
+    settings = ["epochs=20", f"average={average}"]
     whole = command.train(
-        recipe, tmp_path / "whole", data=[scenes], device="cpu", settings=["epochs=20"]
+        recipe, tmp_path / "whole", data=[scenes], device="cpu", settings=settings
     )
     broken = tmp_path / "broken"
-    process = started("--recipe", recipe, "--data", scenes, "--out", broken, "--set", "epochs=20")
+    process = started(
+        "--recipe", recipe, "--data", scenes, "--out", broken,
+        "--set", settings[0], "--set", settings[1],
+    )  # fmt: skip
     under_way(process, broken)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=120)
     assert process.returncode == 130
     assert not (broken / "weights.safetensors").exists()
-    command.train(recipe, broken, data=[scenes], device="cpu", settings=["epochs=20"], resume=True)
+    command.train(recipe, broken, data=[scenes], device="cpu", settings=settings, resume=True)
     assert (broken / "weights.safetensors").read_bytes() == (
         whole / "weights.safetensors"
     ).read_bytes()
+    made = card.read(broken / "card.json")
+    assert made.recipe.get("average") == (None if average == "none" else {"decay": 0.9})
     assert [seen.step for seen in log.read_log(broken)] == list(range(41))
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from cards import card_of
+from random_teacher import SPEC
 
 from harness import Block, Dataset
 from zoo import card as cards
@@ -15,7 +16,7 @@ from zoo.training import loop, recipe
 from zoo.training.groups import Groups
 
 POINTS, EACH = 48, 3
-SMALL = {"pairs": 8, "in_order": 4, "at_random": 4, "patches": 24}
+SMALL = {"pairs": 8, "in_order": 4, "at_random": 4, "patches": 24, "teacher": SPEC}
 ON_CPU = {"device": torch.device("cpu"), "precision": torch.float32}
 EVERY = recipe.names()
 

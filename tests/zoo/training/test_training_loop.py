@@ -64,17 +64,23 @@ def test_the_same_recipe_gives_the_same_weights_and_another_seed_others(small, t
     assert not same(found[0], found[2])
 
 
+AVERAGED = {"average": {"decay": 0.9}}
+plain_and_averaged = pytest.mark.parametrize("changes", [{}, AVERAGED], ids=["last", "averaged"])
+
+
+@plain_and_averaged
 @pytest.mark.parametrize("after", [1, 5, 11])
-def test_a_stopped_training_resumes_to_the_same_weights(small, tmp_path, after):
-    whole = run_of()
+def test_a_stopped_training_resumes_to_the_same_weights(small, tmp_path, after, changes):
+    whole = run_of(**changes)
     list(loop.train(whole, tmp_path / "whole"))
-    broken = run_of()
+    broken = run_of(**changes)
     steps = iter(range(1, 99))
     list(loop.train(broken, tmp_path / "broken", stop=lambda: next(steps) == after))
-    resumed = run_of()
+    resumed = run_of(**changes)
     seen = list(loop.train(resumed, tmp_path / "broken", resume=True))
     assert [one.step for one in seen] == list(range(after + 1, 13))
     assert same(weights(whole), weights(resumed))
+    assert same(whole.result.state_dict(), resumed.result.state_dict())
     assert same(dict(whole.method.state_dict()), dict(resumed.method.state_dict()))
 
 
@@ -94,17 +100,27 @@ def test_of_two_processes_both_stop_where_one_is_asked_to(tmp_path):
     assert (tmp_path / state.FILE).is_file()
 
 
-def test_a_killed_training_resumes_from_the_last_kept_state(small, tmp_path):
-    whole = run_of()
+@plain_and_averaged
+def test_a_killed_training_resumes_from_the_last_kept_state(small, tmp_path, changes):
+    whole = run_of(**changes)
     list(loop.train(whole, tmp_path / "whole"))
-    killed = loop.train(run_of(), tmp_path / "killed", keep_every=0)
+    killed = loop.train(run_of(**changes), tmp_path / "killed", keep_every=0)
     for _ in range(7):  # before the first step, and after six, of which the last is not kept
         next(killed)
     del killed  # nothing is done on the way out
-    resumed = run_of()
+    resumed = run_of(**changes)
     seen = list(loop.train(resumed, tmp_path / "killed", resume=True))
     assert seen[0].step == 6
     assert same(weights(whole), weights(resumed))
+    assert same(whole.result.state_dict(), resumed.result.state_dict())
+
+
+def test_a_finished_averaged_training_resumes_to_its_weights(small, tmp_path):
+    whole, again = run_of(**AVERAGED), run_of(**AVERAGED)
+    *_, last = loop.train(whole, tmp_path)
+    (seen,) = loop.train(again, tmp_path, resume=True)
+    assert (seen.step, seen.fpr95) == (last.step, last.fpr95)
+    assert same(whole.result.state_dict(), again.result.state_dict())
 
 
 def test_a_state_of_another_recipe_or_of_nothing_is_refused(small, tmp_path):
