@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +18,7 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from harness import Dataset
 from harness.data import training_sets
+from harness.data.photographs import licences
 from harness.errors import ComputeError, FileInTheWayError, ImportFailedError, InputError
 from harness.escape import visible
 from harness.files import atomic, locks
@@ -27,7 +29,7 @@ from harness.stopping import after_this_step
 from harness.types import Patches
 from zoo import card as cards
 from zoo import trained
-from zoo.card import Card, Moment, TrainingData
+from zoo.card import Card, CardPhotograph, Moment, TrainingData
 from zoo.exact import exact
 from zoo.training import recipe as recipes
 from zoo.training import state
@@ -324,6 +326,7 @@ def _card(
     name: str, run: Run, parts: Sequence[Dataset], last: Seen, sha256: str, log: Sequence[Seen]
 ) -> Card:
     recipe, network = run.recipe, run.network
+    shown = () if network.inherited else training_sets.cut_from(run.dataset)
     on_card = run.device.type == "cuda"
     machine = (
         torch.cuda.get_device_name(run.device)
@@ -338,7 +341,7 @@ def _card(
         dim=network.dim,
         side=network.side,
         trained_on=tuple(sorted(run.dataset.sources | network.inherited)),
-        licence=recipe.licence,
+        licence=licences(shown) if shown and recipe.licence == recipes.UNKNOWN else recipe.licence,
         recipe=json.loads(
             recipe.model_dump_json(exclude_none=True, exclude=NOT_ON_CARD | recipes.unused(recipe))
         ),
@@ -351,6 +354,7 @@ def _card(
         curve=_curve(recipe, log),
         scores={},
         limits=_limits(run, last),
+        photographs=tuple(CardPhotograph(**asdict(one)) for one in shown),
     )
 
 
