@@ -57,7 +57,7 @@ class PublishedSet:
     # Published facts about its unpacked files: pattern -> number of files, bytes of each.
     sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     by_hand: str = ""  # hint if no mirror answers: other places, and the contents to expect
-    photographs: tuple[Photograph, ...] = ()  # those of its files whose author and licence are known
+    photographs: tuple[Photograph, ...] = ()  # of its files, with author and licence
 
     @property
     def place(self) -> Path:
