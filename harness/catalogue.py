@@ -24,14 +24,21 @@ from harness.types import Conventions, Descriptor, size
 from harness.vector_folder import Model
 
 PERMISSIVE = frozenset(
-    {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0", "ISC", "MIT",
-     "MIT-0", "Unlicense", "Zlib"}
+    {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC-BY-2.0", "CC-BY-3.0",
+     "CC-BY-4.0", "CC0-1.0", "ISC", "LicenseRef-public-domain", "MIT", "MIT-0", "Unlicense",
+     "Zlib"}
 )  # fmt: skip
 """Licences, by their SPDX names, that allow any use, and ask for no more than to be named."""
 
+SHARE_ALIKE = frozenset({"CC-BY-SA-2.0", "CC-BY-SA-3.0", "CC-BY-SA-4.0"})
+"""Licences that allow any use, and ask that changed versions are passed on under the same terms."""
+
+KINDS = {"permissive": PERMISSIVE, "share-alike": PERMISSIVE | SHARE_ALIKE}
+"""Names for several licences: a model of a kind has only these, and so have its images."""
+
 OF_THE_CARD = (  # fields of a row that no list of models shows
     "packages", "weights", "sha256", "revision", "conventions", "stored", "libraries", "more",
-    "curve",
+    "curve", "images",
 )  # fmt: skip
 
 Row = TypeVar("Row", "ModelRow", "ProtocolRow")
@@ -66,6 +73,7 @@ class ModelRow:
     libraries: tuple[str, ...] = ()  # of a model that was made and asked
     more: Mapping[str, object] = field(default_factory=dict)  # further facts of its card, for JSON
     curve: tuple[Moment, ...] = ()  # of its training
+    images: frozenset[str] | None = None  # licences of the images of its training, if known
 
     @property
     def bytes(self) -> int:
@@ -178,10 +186,27 @@ def protocols() -> list[ListedProtocol]:
 
 
 def of_licence(listed: Iterable[ListedModel], licence: str) -> list[ListedModel]:
-    """Models of a licence, however it is capitalised, or of one of PERMISSIVE: "permissive"."""
-    wanted = PERMISSIVE if licence.casefold() == "permissive" else {licence}
-    folded = {one.casefold() for one in wanted}
-    return [one for one in listed if one.row and one.row.licence.casefold() in folded]
+    """Models of a licence, however it is capitalised, or of one of KINDS.
+
+    A model is of a kind if its code, its weights and the images that it learned from are. A model
+    that learned from images whose licence nobody states is of no kind.
+    """
+    kind = KINDS.get(licence.casefold())
+    if kind is None:
+        folded = licence.casefold()
+        return [one for one in listed if one.row and one.row.licence.casefold() == folded]
+    sets = {name: row.licence for name, row in datasets.known().items()}
+    return [one for one in listed if one.row and _licences(one.row, sets) <= kind]
+
+
+def _licences(row: ModelRow, sets: Mapping[str, str]) -> set[str]:
+    """The licences of a model and of the images that it learned from; "" stands for no licence."""
+    own = set(row.licence.split(" AND "))
+    if row.images is not None:
+        return own | row.images
+    if row.trained_on is None:
+        return own | {""}
+    return own | {sets.get(name, "") for name in row.trained_on}
 
 
 def not_trained_on(listed: Iterable[ListedModel], data: str) -> list[ListedModel]:

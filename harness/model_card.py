@@ -47,7 +47,7 @@ def _indented(facts: Mapping[str, object], depth: int) -> Iterator[str]:
     flat = [name for name, value in known.items() if not isinstance(value, Mapping)]
     width = max(map(len, flat), default=0)
     for name, value in known.items():
-        label = f"{'  ' * depth}{name.replace('_', ' ')}"
+        label = f"{'  ' * depth}{name if depth > 1 else name.replace('_', ' ')}"
         if isinstance(value, Mapping):
             yield label
             yield from _indented(value, depth + 1)

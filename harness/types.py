@@ -69,6 +69,8 @@ class Dataset:
     # Sentences: facts of the published data set that could not be checked on these files.
     unchecked: tuple[str, ...] = ()
     photographs: tuple[str, ...] = ()  # sha256 of the file of image i, or ""; () if unknown
+    # sha256 of each image file that patches were cut from; None if one of them is unknown.
+    cut_from: frozenset[str] | None = None
 
     def __len__(self) -> int:
         """Number of patches."""

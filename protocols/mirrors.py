@@ -8,6 +8,7 @@ stays in the list, in case its server comes back.
 from harness.data.copies import Copy
 from harness.data.datasets import PublishedSet, SetPart
 from protocols.official import official
+from protocols.open_photographs.sets import photograph_sets
 
 NONE_STATED = "none stated; treat it as for research only"
 
@@ -329,4 +330,6 @@ def _eth() -> list[PublishedSet]:
     return rows
 
 
-DATASETS = (*_phototour(), *_hpatches(), *_romepatches(), *_oxford(), *_eth())
+DATASETS = (
+    *_phototour(), *_hpatches(), *_romepatches(), *_oxford(), *_eth(), *photograph_sets()
+)  # fmt: skip

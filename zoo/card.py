@@ -35,6 +35,16 @@ class TrainingData(CardTable):
     sha256: Sha256  # of `Dataset.sha256`
 
 
+class CardPhotograph(CardTable):
+    """An image that weights were trained on, as `harness.data.photographs` knows it."""
+
+    file: str
+    author: str
+    licence: str  # SPDX name, or LicenseRef-public-domain
+    stated: str  # where the licence is stated
+    sha256: Sha256
+
+
 class Measured(CardTable):
     """A score and its 95 % confidence interval; a fraction, or in the protocol's own unit."""
 
@@ -73,6 +83,7 @@ class Card(CardTable):
     # The keys look like "hpatches/matching on hpatches-mini, split a: matching/map".
     scores: dict[str, Measured]
     limits: str  # limits of the training, in sentences
+    photographs: tuple[CardPhotograph, ...] = ()  # all of the training; () if one is not known
 
 
 def read(file: Path) -> Card:
@@ -93,7 +104,8 @@ def read(file: Path) -> Card:
 
 def write(file: Path, card: Card) -> None:
     """Write a card atomically; the same card gives the same bytes."""
-    atomic.write_text(file, card.model_dump_json(indent=1) + "\n")
+    unknown = {"photographs"} if not card.photographs else None
+    atomic.write_text(file, card.model_dump_json(indent=1, exclude=unknown) + "\n")
 
 
 def conventions(card: Card) -> Conventions:

@@ -42,6 +42,7 @@ def models() -> list[ModelRow]:
             sha256=card.weights,
             conventions=cards.conventions(card),
             more=_training(card),
+            images=frozenset(one.licence for one in card.photographs) or None,
             curve=tuple(Moment(one.step, one.loss, one.fpr95) for one in card.curve),
         )
         for card in map(cards.read, sorted(FOLDER.glob("*.json")))
@@ -86,4 +87,5 @@ def _training(card: Card) -> dict[str, object]:
         "seed": card.seed,
         "limits": card.limits,
         "scores": {name: each.value for name, each in card.scores.items()},
+        "photographs": {one.file: f"{one.author}, {one.licence}" for one in card.photographs},
     }

@@ -1,22 +1,27 @@
 """Unpacks untrusted archives: completely into a new folder, or not at all.
 
 The libraries' own `extract` is not used. Names and sizes of all members are checked here, so that
-only plain files and folders inside the new folder can be created.
+only plain files and folders inside the new folder can be created. A Debian package is an `ar` file
+whose member `data.tar.xz` has the files; it is read here too, since `dpkg-deb` is not on every
+machine, and would also restore links, owners and modes.
 """
 
 import errno
 import gzip
 import hashlib
+import io
+import lzma
 import stat
 import struct
 import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any, Literal
 from unicodedata import category
 
 from harness.errors import FileInTheWayError, InputError
@@ -24,11 +29,14 @@ from harness.files import atomic
 from harness.files.folders import is_left_behind
 
 PIECE = 1 << 18  # bytes read at a time
-SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
+SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".deb")
 LONGEST = 1000  # bytes of a member's path, at most
 NOTE = 1 << 20  # bytes of a long name or extended header of a tar member, at most
+DEB, AR_HEADER = b"!<arch>\ndebian-binary", 60  # first bytes; bytes of the header of an ar member
+XZ_MEMORY = 1 << 27  # bytes for xz at most; its highest level needs half as many
 
-Kind = Literal["zip", "tar", "tar.gz"]
+Kind = Literal["zip", "tar", "tar.gz", "deb"]
+Wanted = Callable[[str], bool]  # whether a member, by its name in the archive, is unpacked
 Members = Iterator[tuple[str, int, IO[bytes] | None]]  # name, declared size, None for a folder
 
 
@@ -54,6 +62,8 @@ def kind(file: Path) -> Kind | None:
         return "zip"
     if head.startswith(b"\x1f\x8b"):
         return "tar.gz"
+    if head.startswith(DEB):
+        return "deb"
     try:
         tarfile.TarInfo.frombuf(head, "utf-8", "surrogateescape")
     except tarfile.HeaderError:
@@ -61,29 +71,39 @@ def kind(file: Path) -> Kind | None:
     return "tar"
 
 
-def unpack(file: Path, folder: Path, *, limits: Limits = Limits()) -> dict[str, str]:
-    """Unpack a zip, tar or tar.gz file into a new folder, completely or not at all.
+def unpack(
+    file: Path, folder: Path, *, keep: Collection[str] = (), limits: Limits = Limits()
+) -> dict[str, str]:
+    """Unpack a zip, tar, tar.gz or deb file into a new folder, completely or not at all.
+
+    Args:
+        file: the archive.
+        folder: the new folder.
+        keep: paths of the files that are unpacked; all others are passed over. (): all files.
+        limits: of the archive.
 
     Returns:
-        The sha256 of every file, by its path in the folder.
+        The sha256 of every unpacked file, by its path in the folder.
 
     Raises:
         BadArchive: if the file is not such an archive, is damaged, cut off or encrypted, exceeds
-            the limits, or contains a link, a device, or a name that leads out of the folder.
+            the limits, lacks a file of `keep`, or would unpack a link, a device, or a name that
+            leads out of the folder.
         FileInTheWayError: if the folder exists.
     """
     if folder.exists():
         raise FileInTheWayError(f"{folder} is there already: {file.name} was not unpacked")
     form = kind(file)
     if form is None:
-        raise BadArchive("it is neither a zip, nor a tar, nor a tar.gz archive")
+        raise BadArchive("it is neither a zip, a tar, a tar.gz nor a deb archive")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
         inside = Path(temporary, "unpacked")
         inside.mkdir()
         try:
-            members = _zip(file, limits) if form == "zip" else _tar(file, form)
-            contents = _write(members, inside, file.stat().st_size, limits)
+            wanted: Wanted = (lambda name: _plain(name) in keep) if keep else lambda name: True
+            read = _zip if form == "zip" else _tar
+            contents = _write(read(file, limits, wanted), inside, file.stat().st_size, limits)
         except BadArchive:
             raise
         except _DAMAGE as error:
@@ -92,6 +112,8 @@ def unpack(file: Path, folder: Path, *, limits: Limits = Limits()) -> dict[str, 
             if error.errno != errno.EINVAL:  # raised for an impossible offset in a damaged zip file
                 raise
             raise BadArchive(f"it is damaged or cut off ({_reason(error)})") from error
+        if missing := sorted(set(keep) - contents.keys()):
+            raise BadArchive(f"it lacks {', '.join(missing)}")
         if not contents:
             raise BadArchive("it holds no file")
         inside.rename(folder)
@@ -103,6 +125,7 @@ _DAMAGE = (
     tarfile.TarError,
     gzip.BadGzipFile,
     zlib.error,
+    lzma.LZMAError,
     struct.error,
     EOFError,
     NotImplementedError,  # a version that zipfile doesn't support
@@ -177,6 +200,11 @@ def _parts(name: str) -> list[str]:
     return parts
 
 
+def _plain(name: str) -> str:
+    """The path of a member as `keep` writes it: "a/b" for "./a/b"."""
+    return "/".join(part for part in name.split("/") if part not in ("", "."))
+
+
 def _make(folder: Path, name: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -184,7 +212,7 @@ def _make(folder: Path, name: str) -> None:
         raise BadArchive(f"it holds {name!r} below a file") from error
 
 
-def _zip(file: Path, limits: Limits) -> Members:
+def _zip(file: Path, limits: Limits, wanted: Wanted) -> Members:
     with zipfile.ZipFile(file) as archive:
         listed = archive.infolist()
         limit = _size_limit(file.stat().st_size, limits)
@@ -192,6 +220,8 @@ def _zip(file: Path, limits: Limits) -> Members:
             raise _bomb(file.stat().st_size, limit)
         for info in listed:
             name = info.orig_filename  # `filename` ends at the first zero byte
+            if not wanted(name):
+                continue
             mode = stat.S_IFMT(info.external_attr >> 16)  # 0 if packed on a system without modes
             if mode not in (0, stat.S_IFREG, stat.S_IFDIR):
                 raise BadArchive(f"it holds {name!r}, which is a link or a device")
@@ -228,15 +258,20 @@ class _Header(tarfile.TarInfo):
         return header
 
 
-def _tar(file: Path, form: Kind) -> Members:
-    # Read as a stream, in one pass, so that GzipFile reaches the end and compares the checksum.
+def _tar(file: Path, limits: Limits, wanted: Wanted) -> Members:
+    # Read as a stream, in one pass, so that the end is reached and checksums are compared.
+    left = limit = _size_limit(file.stat().st_size, limits)
     with (
-        gzip.open(file) if form == "tar.gz" else file.open("rb") as stream,
+        _unpacked(file) as stream,
         tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header) as archive,
     ):
         for member in archive:
             name = member.name
-            if member.isdir():
+            if not wanted(name):
+                left -= member.size
+                if left < 0:
+                    raise _bomb(file.stat().st_size, limit)
+            elif member.isdir():
                 yield name, 0, None
             elif member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse():
                 yield name, member.size, archive.extractfile(member)
@@ -247,6 +282,64 @@ def _tar(file: Path, form: Kind) -> Members:
             padding += len(piece)
             if any(piece) or padding > Limits.free:
                 raise BadArchive("more follows after its end mark")
+
+
+@contextmanager
+def _unpacked(file: Path) -> Iterator[IO[bytes]]:
+    """The tar inside a file, as a stream."""
+    form = kind(file)
+    with file.open("rb") as packed:
+        if form == "deb":
+            yield io.BufferedReader(_Xz(packed, _size_of_data(packed)), PIECE)
+        elif form == "tar.gz":
+            with gzip.open(packed) as stream:
+                yield stream
+        else:
+            yield packed
+
+
+def _size_of_data(package: IO[bytes]) -> int:
+    """The size of the member data.tar.xz of a Debian package, whose first byte is read next."""
+    package.seek(len(b"!<arch>\n"))
+    while header := package.read(AR_HEADER):
+        name, size = header[:16].decode("ascii").rstrip(" /"), int(header[48:58])
+        if header[58:] != b"`\n":
+            raise BadArchive("it is damaged: a member of the package has no header")
+        if name == "data.tar.xz":
+            return size
+        if name.startswith("data.tar"):
+            raise BadArchive(f"its files are in {name}; only data.tar.xz can be read")
+        package.seek(size + size % 2, io.SEEK_CUR)
+    raise BadArchive("it is cut off, or a package without files")
+
+
+class _Xz(io.RawIOBase):
+    """The contents of an xz stream of a known size, unpacked in bounded memory."""
+
+    def __init__(self, packed: IO[bytes], size: int) -> None:
+        """Take the next bytes of a file, of which xz has packed the contents."""
+        self.packed, self.left = packed, size
+        self.unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the beginning of a buffer; returns the number of bytes, 0 at the end."""
+        while not self.unpacker.eof:
+            more = b""
+            if self.unpacker.needs_input:
+                more = self.packed.read(min(PIECE, self.left))
+                self.left -= len(more)
+                if not more:
+                    raise BadArchive("it is cut off")
+            if piece := self.unpacker.decompress(more, len(buffer)):
+                buffer[: len(piece)] = piece
+                return len(piece)
+        if self.left or self.unpacker.unused_data:
+            raise BadArchive("more follows after its end mark")
+        return 0
 
 
 def _reason(error: BaseException) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from harness import registry
 from harness.data import archive
 from harness.data.copies import Copy, digest
+from harness.data.photographs import Photograph
 from harness.errors import FileMissingError, InputError, UnknownNameError
 from harness.files import folders, home, texts
 
@@ -28,11 +29,17 @@ class SetPart:
 
     copies: tuple[Copy, ...]  # mirrors, tried in turn
     into: str = ""  # folder in the set; an archive has its folder for itself
+    keep: tuple[str, ...] = ()  # paths of the files of an archive that are unpacked; (): all
 
     @property
     def packed(self) -> bool:
         """Whether the part is an archive."""
         return self.copies[0].file.endswith(archive.SUFFIXES)
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Paths, in its folder, of the files that it is known to leave there."""
+        return self.keep if self.packed else tuple(copy.file for copy in self.copies[:1])
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,7 @@ class PublishedSet:
     # Published facts about its unpacked files: pattern -> number of files, bytes of each.
     sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     by_hand: str = ""  # hint if no mirror answers: other places, and the contents to expect
+    photographs: tuple[Photograph, ...] = ()  # of its files, with author and licence
 
     @property
     def place(self) -> Path:
@@ -62,9 +70,9 @@ class PublishedSet:
         patterns = [pattern for needed in self.needs.values() for pattern in needed]
         if not patterns:  # no protocol needs files: require the unpacked parts, or any file
             patterns = [
-                "/".join(filter(None, (part.into, part.copies[0].file)))
+                "/".join(filter(None, (part.into, file)))
                 for part in self.parts
-                if part.copies and not part.packed
+                for file in part.kept
             ]
         wanted = dict.fromkeys(patterns or ["*"])
         return [pattern for pattern in wanted if not any(self.place.glob(pattern))]
@@ -221,6 +229,8 @@ def about(name: str) -> Iterator[str]:
             for copy in part.copies:
                 size = f"{copy.size} bytes" if copy.size else "size unknown"
                 yield f"  file      {copy.url}  ({size}, {copy.hash or 'no hash published'})"
+        for one in row.photographs:
+            yield f"  image     {one.file}: by {one.author}, {one.licence} ({one.stated})"
 
 
 def _listed(place: Path) -> dict[str, str]:

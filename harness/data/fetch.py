@@ -159,7 +159,7 @@ def _get(
 
     def accept(file: Path) -> dict[str, str]:
         if part.packed:
-            contents = archive.unpack(file, into)
+            contents = archive.unpack(file, into, keep=part.keep)
             try:
                 _check_sizes(row, unpacked)
             except ValueError:  # so that the next mirror's archive can be unpacked there

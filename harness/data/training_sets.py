@@ -7,6 +7,7 @@ import numpy as np
 
 from harness import registry, settings
 from harness.data import datasets
+from harness.data.photographs import Photograph
 from harness.errors import FileMissingError, InputError, UnknownNameError
 from harness.types import Dataset, Rows
 
@@ -98,7 +99,22 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
         sources=frozenset().union(*(part.sources for part in parts)),
         complete=all(part.complete for part in parts),
         photographs=tuple(photographs),
+        cut_from=_all_of([part.cut_from for part in parts]),
     )
+
+
+def _all_of(parts: Sequence[frozenset[str] | None]) -> frozenset[str] | None:
+    known = [part for part in parts if part is not None]
+    return frozenset().union(*known) if len(known) == len(parts) else None
+
+
+def cut_from(dataset: Dataset) -> tuple[Photograph, ...]:
+    """The photographs that patches were cut from, by file; () if no list has one of them."""
+    known = {one.sha256: one for row in datasets.known().values() for one in row.photographs}
+    files = dataset.cut_from or ()
+    if not all(file in known for file in files):
+        return ()
+    return tuple(sorted((known[file] for file in files), key=lambda one: one.file))
 
 
 def photograph(dataset: Dataset) -> Rows:

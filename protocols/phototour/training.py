@@ -1,6 +1,6 @@
 """PhotoTour scenes as training data: all patches, not only those in a list of pairs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -37,21 +37,30 @@ def training_set(data: Path) -> Dataset | None:
     ]
     truth = [sha256(s.point, image) for s, image in zip(opened.scenes, images, strict=True)]
     joined = join(opened, rows, images, truth, "@all")
-    files = chain.from_iterable(map(_files, opened.scenes, images))
-    return replace(joined, photographs=tuple(files))
+    listed = list(map(_listed, opened.scenes))
+    files = chain.from_iterable(map(_files, opened.scenes, images, listed))
+    return replace(
+        joined,
+        photographs=tuple(files),
+        cut_from=frozenset(chain.from_iterable(listed)) if all(listed) else None,
+    )
 
 
-def _files(scene: PatchScene, image: Rows) -> Iterator[str]:
+def _files(scene: PatchScene, image: Rows, listed: Sequence[str]) -> Iterator[str]:
     """Yields the sha256 of each image's file, by ascending image number; "" if it is not known."""
+    known = dict(enumerate(listed)) if (scene.folder / "interest.txt").is_file() else {}
+    for number in np.unique(image).tolist():
+        yield known.get(number, "")
+
+
+def _listed(scene: PatchScene) -> list[str]:
+    """The sha256 of each image file that a builder cut patches from; [] if no builder tells."""
     about = scene.folder / "dataset.json"
-    told = about.is_file() and (scene.folder / "interest.txt").is_file()
     try:
-        listed = texts.read_json(about).get("images", []) if told else []
-        known = dict(enumerate(entry["sha256"] for entry in listed))
+        listed = texts.read_json(about).get("images", []) if about.is_file() else []
+        return [entry["sha256"] for entry in listed]
     except (LookupError, TypeError, AttributeError) as error:
         raise InputError(
             f'{about} does not list images as builders do, {{"name": ..., "sha256": ...}} each:'
             " correct it, or leave images out of it"
         ) from error
-    for number in np.unique(image).tolist():
-        yield known.get(number, "")

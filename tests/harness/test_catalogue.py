@@ -8,7 +8,7 @@ from packages import installed
 
 import harness
 from harness import catalogue, registry
-from harness.catalogue import PERMISSIVE, ListedModel, ModelRow
+from harness.catalogue import PERMISSIVE, SHARE_ALIKE, ListedModel, ModelRow
 from harness.data import published_weights
 from zoo import catalogue as of_zoo
 from zoo.published.rows import HARDTFEAT, TFEAT
@@ -125,10 +125,41 @@ def test_a_model_of_several_files_needs_them_all(run, tmp_path, monkeypatch):
 def test_only_models_of_a_permissive_licence_may_be_listed(run):
     found = asked(run, "models", "--licence", "permissive")
     licences = {one["licence"] for one in found.values()}
-    assert licences == {"MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause"}
-    assert "hardnet" not in found
+    assert licences == {"MIT", "Apache-2.0", "BSD-3-Clause"}
+    assert {"sift", "mkd"} <= found.keys()
+    assert "hardnet" not in found  # its weights are for research
+    assert not {"tfeat.liberty", "beblid.256"} & found.keys()  # no licence of their images is known
+    assert "freak" not in found  # nobody says on which images it was trained
     _, told, _ = run("models", "--help")
-    assert all(licence in " ".join(told.split()) for licence in PERMISSIVE)
+    assert all(licence in " ".join(told.split()) for licence in PERMISSIVE | SHARE_ALIKE)
+
+
+def of(licence, trained_on=frozenset({"phototour/open"}), images=None):
+    own = ModelRow("own", 2, "l2", trained_on, licence, images=images)
+    return ListedModel("own", "", own, here=True)
+
+
+BY, SA = frozenset({"CC-BY-4.0"}), frozenset({"CC-BY-4.0", "CC-BY-SA-3.0"})
+NC = frozenset({"CC-BY-NC-4.0"})
+
+
+@pytest.mark.parametrize(
+    ("model", "kinds"),
+    [
+        (of("MIT", frozenset()), ["permissive", "share-alike"]),
+        (of("CC-BY-4.0 AND CC0-1.0", images=BY), ["permissive", "share-alike"]),
+        (of("CC-BY-4.0 AND CC-BY-SA-3.0", images=SA), ["share-alike"]),
+        (of("MIT", images=SA), ["share-alike"]),
+        (of("CC-BY-4.0 AND CC-BY-NC-4.0", images=BY), []),
+        (of("MIT", images=BY | NC), []),
+        (of("MIT"), []),
+        (of("MIT", frozenset({"phototour/liberty"})), []),
+        (of("MIT", None), []),
+        (of("unknown", frozenset()), []),
+    ],
+)
+def test_a_model_is_as_free_as_its_code_its_weights_and_its_images(model, kinds):
+    assert [k for k in catalogue.KINDS if catalogue.of_licence([model], k.upper())] == kinds
 
 
 def test_only_models_of_one_licence_may_be_listed(run):

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import lzma
 import tarfile
 import zipfile
 
@@ -28,3 +29,18 @@ def tarred(members, form=tarfile.GNU_FORMAT, encoding="utf-8"):
 
 def gzipped(members):
     return gzip.compress(tarred(members))
+
+
+def ar(members):
+    """The bytes of an ar archive of (name, contents) pairs, as Debian's packages have them."""
+    out = b"!<arch>\n"
+    for name, body in members:
+        out += f"{name:16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(body):<10}`\n".encode()
+        out += body + b"\n" * (len(body) % 2)
+    return out
+
+
+def debian(members):
+    """The bytes of a Debian package with these files."""
+    data = ("data.tar.xz", lzma.compress(tarred(members), preset=0))
+    return ar([("debian-binary", b"2.0\n"), ("control.tar.xz", b"odd"), data])

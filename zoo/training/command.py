@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +18,7 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from harness import Dataset
 from harness.data import training_sets
+from harness.data.photographs import Photograph, licences
 from harness.errors import ComputeError, FileInTheWayError, ImportFailedError, InputError
 from harness.escape import visible
 from harness.files import atomic, locks
@@ -27,7 +29,7 @@ from harness.stopping import after_this_step
 from harness.types import Descriptor, Patches
 from zoo import card as cards
 from zoo import trained
-from zoo.card import Card, Moment, TrainingData
+from zoo.card import Card, CardPhotograph, Moment, TrainingData
 from zoo.exact import exact
 from zoo.training import recipe as recipes
 from zoo.training import state
@@ -325,6 +327,7 @@ def _card(
 ) -> Card:
     recipe, network, teacher = run.recipe, run.network, run.method.teacher
     from_teacher = teacher.trained_on if teacher and teacher.trained_on else frozenset()
+    shown = () if network.inherited or teacher else training_sets.cut_from(run.dataset)
     on_card = run.device.type == "cuda"
     machine = (
         torch.cuda.get_device_name(run.device)
@@ -339,7 +342,7 @@ def _card(
         dim=network.dim,
         side=network.side,
         trained_on=tuple(sorted(run.dataset.sources | network.inherited | from_teacher)),
-        licence=_licence(recipe, teacher),
+        licence=_licence(recipe, shown, teacher),
         recipe=json.loads(
             recipe.model_dump_json(exclude_none=True, exclude=NOT_ON_CARD | recipes.unused(recipe))
         ),
@@ -352,14 +355,16 @@ def _card(
         curve=_curve(recipe, log),
         scores={},
         limits=_limits(run, last),
+        photographs=tuple(CardPhotograph(**asdict(one)) for one in shown),
     )
 
 
-def _licence(recipe: Recipe, teacher: Descriptor | None) -> str:
-    """The recipe's licence; if the teacher's is another one, both."""
-    if teacher is None or teacher.licence.casefold() == recipe.licence.casefold():
-        return recipe.licence
-    return f"{recipe.licence}; of teacher {teacher.name}: {teacher.licence}"
+def _licence(recipe: Recipe, shown: Sequence[Photograph], teacher: Descriptor | None) -> str:
+    """The recipe's licence, or that of its photographs; if the teacher's is another one, both."""
+    own = licences(shown) if shown and recipe.licence == recipes.UNKNOWN else recipe.licence
+    if teacher is None or teacher.licence.casefold() == own.casefold():
+        return own
+    return f"{own}; of teacher {teacher.name}: {teacher.licence}"
 
 
 def _limits(run: Run, last: Seen) -> str:

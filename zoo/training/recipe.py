@@ -32,6 +32,8 @@ KINDS: tuple[Kind, ...] = ("method", "network")
 
 ADDED_LATER = ("average", "data_options", "wrong_labels")  # not used if empty, 0 or None
 
+UNKNOWN = "unknown"
+
 RECIPES = Path(__file__).parents[1] / "recipes"
 
 Share = Annotated[float, Ge(0), Lt(1)]
@@ -173,7 +175,7 @@ class Recipe(RecipeTable):
 
     name: str
     paper: str = ""
-    licence: str = "unknown"  # of the weights
+    licence: str = UNKNOWN  # of the weights; the card then has that of the images, if known
     data: Annotated[tuple[str, ...], MinLen(1)]
     data_options: dict[str, str] = {}
     wrong_labels: Share = 0.0

@@ -18,7 +18,7 @@ from harness.files.atomic import placing
 from protocols.builders.homography.points import octave
 from protocols.builders.homography.shots import Asked, Shot, UselessImageError
 from protocols.builders.phototour import pairs
-from protocols.imaging import photographs
+from protocols.imaging import photographs, same_photograph
 from protocols.imaging.frames import Frames
 from protocols.phototour.scene_names import check_name
 from protocols.phototour.writer import fill
@@ -75,6 +75,7 @@ def assemble(
     builder: int,
     smallest: float,
     parameters: Mapping[str, object],
+    tests: Path | None,
     progress: Callable[[int, int], None] | None,
 ) -> SingleImagesReport:
     """Build a data set in the folder `out` from the patches that `shoot` makes of each image.
@@ -90,6 +91,7 @@ def assemble(
         builder: version of the builder.
         smallest: scale of the smallest possible point, in pixels.
         parameters: the other settings that decide the patches.
+        tests: a folder of test images; images of their photographs are left out.
         progress: called with the number of finished images and the number of all images.
 
     Raises:
@@ -117,7 +119,10 @@ def assemble(
         }
         work = folder.with_name(f".{out.name}.patches")
         with resuming(work, origin):
-            shots, left_out = _shots(images, hashes, partial(shoot, work), progress)
+            tested = _tested(images, tests)
+            used = {image: sha for image, sha in hashes.items() if image not in tested}
+            shots, left_out = _shots(images, used, partial(shoot, work), progress)
+            left_out |= tested
             squares = [shot.squares for shot in shots.values()]
             counts = [len(frames) for frames in squares]
             if sum(counts) < 2:
@@ -171,6 +176,17 @@ def assemble(
             )
         shutil.rmtree(work)
     return report
+
+
+def _tested(images: Path, tests: Path | None) -> dict[str, str]:
+    """The reasons to leave out the images whose photographs are test images."""
+    if tests is None:
+        return {}
+    pairs = same_photograph.shared(images, tests)
+    reasons = {pair.first: f"the same photograph as {tests / pair.second}" for pair in pairs[::-1]}
+    for image, reason in reasons.items():
+        log.warning("%s is left out: it is %s", image, reason)
+    return reasons
 
 
 def _shots(

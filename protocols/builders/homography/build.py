@@ -54,6 +54,7 @@ def build(
     name: str | None = None,
     seed: int = 0,
     strengths: Strengths = DEFAULT,
+    tests: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SingleImagesReport:
     """Build a data set in the folder `out` from the images in a folder and below it.
@@ -71,6 +72,8 @@ def build(
         name: the data set is called "phototour-NAME"; None takes the name of `out`.
         seed: of all random numbers.
         strengths: of the differences between versions.
+        tests: a folder of test images. Images of the same photographs are left out and reported,
+            also if they have another size, or are cut (`protocols.imaging.same_photograph`).
         progress: called with the number of finished images and the number of all images.
 
     Raises:
@@ -88,6 +91,7 @@ def build(
         builder=VERSION,
         smallest=SMALLEST,
         parameters={"strengths": asdict(strengths)},
+        tests=tests,
         progress=progress,
     )
 

@@ -51,7 +51,7 @@ from protocols.builders.phototour.reconstruct import DATABASE, reconstruct
 from protocols.builders.phototour.selection import ObservationTally, choose
 from protocols.builders.phototour.sparse import Photograph, read
 from protocols.colmap.model import files_of
-from protocols.imaging import photographs
+from protocols.imaging import photographs, same_photograph
 from protocols.imaging.agreement import correlation
 from protocols.imaging.frames import Frames
 from protocols.imaging.grey import read_grey
@@ -129,6 +129,7 @@ def build(
     shared_camera: bool | None = None,
     threads: int = 2,
     seed: int = 0,
+    tests: Path | None = None,
 ) -> SceneReport:
     """Build a scene in the folder `out` from a folder of photographs of one place.
 
@@ -154,6 +155,7 @@ def build(
             all photographs have the same size.
         threads: most threads of COLMAP.
         seed: of COLMAP and of the pairs.
+        tests: a folder of test images, with which the images must share no photograph.
 
     Raises:
         InputError: if images are missing, if fewer than two can be read or reconstructed, or if the
@@ -169,6 +171,11 @@ def build(
     check_name(out, name)
     with placing(out) as folder:
         listed = photographs.find(images)
+        if tests is not None and (pairs := same_photograph.shared(images, tests)):
+            raise InputError(
+                f"{len(pairs)} images of {images} are test images of {tests}:"
+                f" {pairs[0].first} is {pairs[0].second}; take them out of the folder"
+            )
         left_out: Mapping[str, str] = {}
         work = folder.with_name(f".{out.name}.{KEPT}")
         if model is None:

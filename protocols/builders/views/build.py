@@ -43,6 +43,7 @@ def build(
     name: str | None = None,
     seed: int = 0,
     cameras: ViewStrengths = DEFAULT,
+    tests: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SingleImagesReport:
     """Build a data set in the folder `out` from the images in a folder and below it.
@@ -61,6 +62,8 @@ def build(
         name: the data set is called "phototour-NAME"; None takes the name of `out`.
         seed: of all random numbers.
         cameras: how much views differ.
+        tests: a folder of test images. Images of the same photographs are left out and reported,
+            also if they have another size, or are cut (`protocols.imaging.same_photograph`).
         progress: called with the number of finished images and the number of all images.
 
     Raises:
@@ -83,5 +86,6 @@ def build(
         builder=VERSION,
         smallest=FINEST,
         parameters={"views": views, "cameras": asdict(cameras)},
+        tests=tests,
         progress=progress,
     )

@@ -13,9 +13,12 @@ import onnx
 import onnxruntime
 import pytest
 import torch
+from phototour_files import made_scene
 
 from harness import load_model
-from harness.data import training_sets
+from harness.data import datasets, training_sets
+from harness.data.datasets import PublishedSet
+from harness.data.photographs import Photograph
 from harness.onnx import file as onnx_file
 from protocols.phototour.sample import sample
 from zoo import card, trained
@@ -386,3 +389,31 @@ def test_hours_are_those_of_the_middle_step_so_that_a_pause_does_not_count():
     seen = [Seen(step, seconds=seconds) for step, seconds in enumerate(ends)]
     assert command.hours(seen) == round(5 * 3 / 3600, 3)
     assert command.hours(seen[:1]) == 0
+
+
+def test_the_card_names_the_photographs_and_takes_their_licences(recipe, tmp_path, monkeypatch):
+    """A licence that the recipe states is kept; without all photographs there is no such claim."""
+    made_scene(tmp_path / "open", n=240, images=2)
+    hashes = [64 * letter for letter in "ab"]
+    listed = [{"name": f"{sha[0]}.jpg", "sha256": sha} for sha in hashes]
+    about = {"name": "phototour-open", "images": listed}
+    (tmp_path / "open" / "dataset.json").write_text(json.dumps(about))
+    shown = [
+        Photograph(f"{sha[0]}.jpg", author, licence, "README", sha)
+        for sha, author, licence in zip(hashes, "AB", ("CC-BY-4.0", "CC0-1.0"), strict=True)
+    ]
+
+    def trained_with(listed, out, *settings):
+        row = PublishedSet("toy", "", "", (), "", "", {}, photographs=tuple(listed))
+        monkeypatch.setattr(datasets, "known", lambda: {"toy": row})
+        data, changes = [str(tmp_path / "open")], ["epochs=1", "steps_per_epoch=1", *settings]
+        command.train(recipe, out, data=data, settings=changes, device="cpu", onnx=False)
+        return card.read(out / "card.json")
+
+    made = trained_with(shown, tmp_path / "known", "licence=unknown")
+    assert [(one.file, one.author) for one in made.photographs] == [("a.jpg", "A"), ("b.jpg", "B")]
+    assert made.licence == "CC-BY-4.0 AND CC0-1.0"
+    assert trained_with(shown, tmp_path / "stated").licence == "CC0"  # as the recipe says
+    unknown = trained_with(shown[:1], tmp_path / "unknown", "licence=unknown")
+    assert (unknown.photographs, unknown.licence) == ((), "unknown")
+    assert "photographs" not in (tmp_path / "unknown" / "card.json").read_text()

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import io
+import lzma
 import random
 import stat
 import struct
@@ -11,7 +12,7 @@ import zipfile
 from contextlib import nullcontext
 
 import pytest
-from packed import gzipped, tarred, zipped
+from packed import ar, debian, gzipped, tarred, zipped
 
 from harness.data import archive
 from harness.data.archive import BadArchive, Limits, kind, unpack
@@ -19,7 +20,7 @@ from harness.data.archive import BadArchive, Limits, kind, unpack
 FILES = {"set/info.txt": b"0 0\n1 0\n", "set/deep/er/ref.png": bytes(range(256)) * 40, "a": b""}
 
 
-PACKERS = {"zip": zipped, "tar": tarred, "tar.gz": gzipped}
+PACKERS = {"zip": zipped, "tar": tarred, "tar.gz": gzipped, "deb": debian}
 each_kind = pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
 
 
@@ -31,10 +32,11 @@ def names(folder):
 def unpacked(tmp_path):
     """Unpacks bytes into a folder; the folder, and the hashes that were returned."""
 
-    def unpack_bytes(packed, **limits):
+    def unpack_bytes(packed, keep=(), **limits):
         file = tmp_path / "packed"
         file.write_bytes(packed)
-        return tmp_path / "out", unpack(file, tmp_path / "out", limits=Limits(**limits))
+        out = tmp_path / "out"
+        return out, unpack(file, out, keep=keep, limits=Limits(**limits))
 
     return unpack_bytes
 
@@ -43,9 +45,9 @@ def unpacked(tmp_path):
 def refusal(tmp_path, unpacked):
     """What is said of bytes that are refused; nothing is left of them anywhere near."""
 
-    def refused(packed, **limits):
+    def refused(packed, keep=(), **limits):
         with pytest.raises(BadArchive) as error:
-            unpacked(packed, **limits)
+            unpacked(packed, keep, **limits)
         assert names(tmp_path) == ["packed"]
         return str(error.value)
 
@@ -98,6 +100,67 @@ def test_a_folder_that_is_there_is_left_alone(unpacked, tmp_path):
     with pytest.raises(FileExistsError, match="is there already"):
         unpacked(zipped(FILES.items()))
     assert names(tmp_path / "out") == []
+
+
+# ---- some of the files
+
+
+@each_kind
+def test_only_wanted_files_are_unpacked(unpacked, pack):
+    wanted = "set/deep/er/ref.png"
+    folder, contents = unpacked(pack([(f"./{n}", b) for n, b in FILES.items()]), [wanted])
+    assert list(contents) == [wanted]
+    assert [file for file in folder.rglob("*") if file.is_file()] == [folder / wanted]
+
+
+@each_kind
+def test_an_archive_without_a_wanted_file_is_refused(refusal, pack):
+    assert refusal(pack(FILES.items()), ["a", "b", "c"]) == "it lacks b, c"
+
+
+@pytest.mark.parametrize("pack", [tarred, debian])
+def test_links_are_passed_over_if_they_are_not_wanted(unpacked, refusal, pack):
+    """Wallpapers have links to other sizes of one image."""
+    link = tarfile.TarInfo("b")
+    link.type, link.linkname = tarfile.SYMTYPE, "a"
+    assert list(unpacked(pack([("a", b"x"), (link, b"")]), ["a"])[1]) == ["a"]
+
+
+@pytest.mark.parametrize("pack", [tarred, debian])
+def test_a_wanted_link_is_refused(refusal, pack):
+    link = tarfile.TarInfo("b")
+    link.type, link.linkname = tarfile.SYMTYPE, "a"
+    assert "is a link" in refusal(pack([("a", b"x"), (link, b"")]), ["b"])
+
+
+@pytest.mark.parametrize("pack", [gzipped, debian])
+def test_a_bomb_among_unwanted_files_is_refused(refusal, pack):
+    members = [("zeros", bytes(10_000_000)), ("a", b"x")]
+    assert "it looks like a bomb" in refusal(pack(members), ["a"], free=1000)
+
+
+# ---- Debian's packages
+
+
+def test_a_package_that_is_packed_otherwise_is_refused(refusal):
+    said = refusal(ar([("debian-binary", b"2.0\n"), ("data.tar.zst", b"(\xb5/\xfd")]))
+    assert said == "its files are in data.tar.zst; only data.tar.xz can be read"
+
+
+def test_a_package_without_files_is_refused(refusal):
+    assert "a package without files" in refusal(ar([("debian-binary", b"2.0\n")]))
+
+
+def test_what_follows_the_files_inside_their_member_is_refused(refusal):
+    data = lzma.compress(tarred(FILES.items())) + b"more"
+    assert "more follows" in refusal(ar([("debian-binary", b"2.0\n"), ("data.tar.xz", data)]))
+
+
+def test_a_member_that_says_more_than_the_package_holds_is_refused(refusal):
+    packed = debian(FILES.items())
+    data = packed.rindex(b"data.tar.xz")
+    size = packed[data + 48 : data + 58]
+    assert "more follows" in refusal(packed.replace(size, b"%-10d" % (int(size) + 10**6)))
 
 
 # ---- names that lead elsewhere
@@ -190,7 +253,7 @@ def test_a_write_through_a_link_comes_to_nothing(refusal, tmp_path):
 # ---- bombs
 
 
-@pytest.mark.parametrize("pack", [zipped, gzipped])
+@pytest.mark.parametrize("pack", [zipped, gzipped, debian])
 def test_what_grows_a_thousandfold_is_refused(refusal, pack):
     assert "it looks like a bomb" in refusal(pack([("zeros", bytes(10_000_000))]), free=1000)
 
@@ -311,7 +374,7 @@ def test_a_zip_packed_in_a_rare_way_is_refused(refusal, method):
 
 @pytest.mark.parametrize("body", [b"", b"just text", b"BM" + bytes(2000)])
 def test_what_is_no_archive_is_refused(refusal, body):
-    assert "neither a zip, nor a tar, nor a tar.gz" in refusal(body)
+    assert "neither a zip, a tar, a tar.gz nor a deb" in refusal(body)
 
 
 def test_a_gzip_of_no_tar_is_refused(refusal):

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from phototour_files import made_scene
 
-from harness.data import training_sets
+from harness.data import datasets, training_sets
+from harness.data.datasets import PublishedSet
+from harness.data.photographs import Photograph
 from protocols.hpatches import sample as hpatches
 from protocols.phototour import sample as phototour
 from protocols.romepatches import sample as romepatches
@@ -129,6 +131,26 @@ def test_one_photograph_is_one_in_all_sets_that_are_made_of_it(tmp_path):
         training_sets.joined([replace(plain, photographs=("a",))])
     (tmp_path / "one" / "interest.txt").unlink()
     assert training_sets.open_set(str(tmp_path / "one")).photographs == ("",)
+
+
+def test_all_photographs_of_a_training_set_are_known_or_none(tmp_path, monkeypatch):
+    """Also those in which no point was found first: patches were cut from them, too."""
+    for name, files in {"one": "abc", "other": "cd", "bare": ""}.items():
+        made_scene(tmp_path / name, seed=ord(name[0]), images=2)
+        listed = [{"name": f"{file}.jpg", "sha256": file} for file in files]
+        about = {"name": f"phototour-{name}", "images": listed}
+        (tmp_path / name / "dataset.json").write_text(json.dumps(about))
+    one, other, bare = (training_sets.open_set(str(tmp_path / n)) for n in ("one", "other", "bare"))
+    assert one.cut_from == {"a", "b", "c"} and bare.cut_from is None
+    both = training_sets.joined([one, other])
+    assert both.cut_from == {"a", "b", "c", "d"}
+    assert training_sets.joined([one, bare]).cut_from is None
+    shown = [Photograph(f"{9 - k}.jpg", "A", "CC0-1.0", "here", f) for k, f in enumerate("abcde")]
+    for listed, wanted in ((shown, (*shown[3::-1],)), (shown[:3], ())):
+        row = PublishedSet("x", "", "", (), "", "", {}, photographs=tuple(listed))
+        monkeypatch.setattr(datasets, "known", lambda row=row: {"x": row})
+        assert training_sets.cut_from(both) == wanted
+        assert training_sets.cut_from(bare) == ()
 
 
 def test_a_list_of_images_that_no_builder_wrote_is_refused(tmp_path):
