@@ -76,6 +76,7 @@ def connected(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
         from distributed import Client, LocalCluster
 
         from harness.cluster.cores import OwnCores
+        from harness.cluster.interrupts import LeftInterrupts
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # lost workers are replaced
     if workers is not None:
         with (
@@ -90,6 +91,7 @@ def connected(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
             Client(cluster) as client,
         ):
             client.register_plugin(OwnCores(workers))
+            client.register_plugin(LeftInterrupts())
             yield client
     else:
         try:
