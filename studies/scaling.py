@@ -3,11 +3,12 @@
     python -m studies.scaling --results results [--models 200] [--workers 1,8,64,512]
 
 Nothing is evaluated: the cluster is simulated, with the units of work that `harness eval
---scheduler` has. A unit describes one block of patches by one model, or matches some pairs of
-images, or scores one model on one protocol, which waits for all its blocks and pairs. A worker is
-one core and does one unit at a time. For each unit it waits for the scheduler, which hands out one
-unit after another, then for its bytes from the shared disk, which serves one request after another,
-then it computes.
+--scheduler` has. A unit describes one block of patches by one model, or matches a tile of the pairs
+of images of a scene, or scores one model on one protocol, which waits for all its blocks and pairs.
+A worker is one core and does one unit at a time. For each unit it waits for the scheduler, which
+hands out one unit after another, then for its bytes from the shared disk, which serves one request
+after another, then it computes. Small units of ETH are simulated in bunches, which a worker does
+one after another.
 
 Speeds of models are those of RESULTS/studies/speed.csv, costs of scoring and matching those of
 RESULTS/studies/full-size.csv, scaled to the full size. The page RESULTS/studies/scaling.md names
@@ -19,12 +20,15 @@ import csv
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import comb, inf
+from math import ceil, comb, inf
 from pathlib import Path
 
 import numpy as np
 
 from harness.records import markdown_table
+from protocols.eth.pairs import LARGE as BY_TREE
+from protocols.eth.pairs import NEIGHBOURS
+from protocols.eth.tiles import SIDE, all_tiles
 
 DECODED = 85e-6  # seconds of a core for a patch of HPatches, out of its PNG
 PNG = 0.43 * 65**2  # bytes of a patch of HPatches on the disk
@@ -32,8 +36,7 @@ BITMAP = 64**2  # bytes of a patch of PhotoTour
 DISK = 1e9  # bytes a second of the shared disk: assumed, a file server on a 10-gigabit network
 DISPATCH = 1e-3  # seconds of the scheduler for a unit: what Dask's manual says
 OPENED = 0.05  # seconds of a core for a unit, besides its work: names, checks, the cache
-PAIRS = 5000  # pairs of images in a unit
-IMAGES = 16  # of ETH described in a unit here; the harness has a unit for each image
+PAIRS, IMAGES = 5000, 16  # of ETH, matched and described in a bunch of units
 KEYPOINTS, KEYPOINT = 8000, 41**2  # of an image of ETH: assumed; bytes of its share of a photograph
 MAPPED = 3.0  # seconds of a core for an image of ETH in COLMAP's mapper: assumed
 VERIFIED = 0.02  # seconds of a core for a pair in COLMAP's verification: assumed
@@ -47,7 +50,6 @@ SMALL, LARGE = "ETH, small scenes", "ETH, large scenes"
 WHOLE = "ETH, large scenes, the pairs of a scene in one unit"
 SMALL_ETH = [8, 11]  # images
 LARGE_ETH = [128, 1344, 1463, 1576, 2364, 2915, 6514]
-EXHAUSTIVE, NEIGHBOURS = 2000, 100  # from so many images on, each is matched with so many others
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class Unit:
 
     seconds: float  # of a core
     moved: float = 0.0  # bytes from and to the shared disk
+    count: int = 1  # units of the harness, of which this is a bunch
 
 
 Stage = Sequence[Unit]
@@ -117,7 +120,7 @@ def simulate(jobs: Sequence[Job], cluster: Cluster) -> Run:
             taken[job] += 1
             if taken[job] == len(units):
                 heapq.heappop(waiting)
-            scheduler = max(scheduler, now) + cluster.dispatch
+            scheduler = max(scheduler, now) + unit.count * cluster.dispatch
             begun = scheduler
             if unit.moved:
                 disk = begun = max(disk, scheduler) + unit.moved / cluster.disk
@@ -193,15 +196,41 @@ def cut(total: int, size: int) -> list[int]:
     return [size] * (total // size) + ([total % size] if total % size else [])
 
 
+def tiles(images: int) -> list[tuple[float, float]]:
+    """Pairs, and images that they show, of each unit that matches the pairs of a scene.
+
+    Of a scene that is large for `eth`, each image is matched with NEIGHBOURS others. They are
+    assumed to be spread evenly over the tiles.
+    """
+    size, everything = cut(images, SIDE), comb(images, 2)
+    share = 1.0 if images < BY_TREE else images * NEIGHBOURS / everything
+    found = []
+    for a, b in all_tiles(images):
+        pairs = share * (comb(size[a], 2) if a == b else size[a] * size[b])
+        shown = size[a] if a == b else size[a] + size[b]
+        if pairs:
+            found.append((pairs, min(shown, 2 * pairs)))
+    return found
+
+
+def bunches(units: Sequence[tuple[float, float]]) -> list[tuple[float, float, int]]:
+    """Pairs, images and number of units in bunches of about PAIRS pairs."""
+    together = ceil(PAIRS * len(units) / sum(pairs for pairs, _ in units))
+    parts = [units[i : i + together] for i in range(0, len(units), together)]
+    return [(sum(n for n, _ in part), sum(n for _, n in part), len(part)) for part in parts]
+
+
 def jobs_of(models: Sequence[Model], costs: Costs) -> dict[str, list[Job]]:
     """The jobs of each family of protocols; the slowest model comes first."""
+    of = {n: bunches(tiles(n)) for n in (*SMALL_ETH, *LARGE_ETH)}
+    one = {n: [(sum(pairs for pairs, *_ in of[n]), float(n), 1)] for n in LARGE_ETH}
     large = [(model, n) for model in models for n in LARGE_ETH[::-1]]
     return {
         HPATCHES_ALL: [_hpatches(model, costs) for model in models],
         PHOTOTOUR_ALL: [job for model in models for job in _phototour(model, costs)],
-        SMALL: [_eth(model, costs, n, PAIRS) for model in models for n in SMALL_ETH],
-        LARGE: [_eth(model, costs, n, PAIRS) for model, n in large],
-        WHOLE: [_eth(model, costs, n, comb(n, 2)) for model, n in large],
+        SMALL: [_eth(model, costs, n, of[n]) for model in models for n in SMALL_ETH],
+        LARGE: [_eth(model, costs, n, of[n]) for model, n in large],
+        WHOLE: [_eth(model, costs, n, one[n]) for model, n in large],
     }
 
 
@@ -219,16 +248,20 @@ def _phototour(model: Model, costs: Costs) -> Iterator[Job]:
         yield [described(model, cut(patches, BLOCK), 0.0, BITMAP), score]
 
 
-def _eth(model: Model, costs: Costs, images: int, together: int) -> Job:
-    """A scene; so many pairs are one unit."""
-    pairs = comb(images, 2) if images < EXHAUSTIVE else images * NEIGHBOURS
-    vectors = KEYPOINTS * model.vector  # of an image; a unit reads them once
+def _eth(
+    model: Model, costs: Costs, images: int, bunches: Sequence[tuple[float, float, int]]
+) -> Job:
+    """A scene; a bunch matches some pairs, and reads the vectors of the images that they show."""
+    vectors = KEYPOINTS * model.vector  # of an image
+    each = OPENED + KEYPOINTS / model.per_second  # seconds to describe an image
+    moved = KEYPOINTS * KEYPOINT + vectors
+    described = [Unit(n * each, n * moved, n) for n in cut(images, IMAGES)]
     matched = [
-        Unit(OPENED + n * costs.pair, min(images, 2 * n) * vectors) for n in cut(pairs, together)
+        Unit(count * OPENED + pairs * costs.pair, shown * vectors, count)
+        for pairs, shown, count in bunches
     ]
-    mapped = Unit(images * MAPPED + pairs * VERIFIED)
-    sizes = [n * KEYPOINTS for n in cut(images, IMAGES)]
-    return [described(model, sizes, 0.0, KEYPOINT), matched, [mapped]]
+    mapped = Unit(images * MAPPED + sum(pairs for pairs, *_ in bunches) * VERIFIED)
+    return [described, matched, [mapped]]
 
 
 def rows(jobs: Mapping[str, Sequence[Job]], workers: Sequence[int]) -> Iterator[list[str]]:

@@ -1,1 +1,1 @@
-"""Evaluation on many processes and machines, by Dask."""
+"""Evaluation and trainings on many processes and machines, by Dask."""

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import secrets
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -10,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from harness import extras, loading, registry
-from harness.cluster import units
+from harness.cluster import token, units
 from harness.cluster.units import Work
 from harness.errors import ComputeError, InputError
+from harness.files import home
 from harness.parts import units_ahead, worth_apart
 from harness.records.record import Record, TrainedOnAll
 from harness.settings import Options, absolute
@@ -48,6 +48,16 @@ class Outcome:
         return self.found
 
 
+def must_be_one(workers: int | None, scheduler: str | None) -> None:
+    """Refuse two clusters, and none; the arguments are those of `connected`.
+
+    Raises:
+        InputError: if both or none are given.
+    """
+    if (workers is None) == (scheduler is None):
+        raise InputError("give a number of workers, or the address of a scheduler, not both")
+
+
 @contextmanager
 def connected(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
     """A client of a Dask scheduler; it and the workers that it started end with the block.
@@ -60,12 +70,14 @@ def connected(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
         InputError: if both or none are given, or if nothing answers at the address.
         ImportFailedError: if Dask is not installed; says how to install it.
     """
+    must_be_one(workers, scheduler)
     with extras.needed("a cluster"):
         from distributed import Client, LocalCluster
 
         from harness.cluster.cores import OwnCores
+        from harness.cluster.interrupts import LeftInterrupts
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # lost workers are replaced
-    if workers is not None and scheduler is None:
+    if workers is not None:
         with (
             _same_environment(),
             LocalCluster(
@@ -78,8 +90,9 @@ def connected(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
             Client(cluster) as client,
         ):
             client.register_plugin(OwnCores(workers))
+            client.register_plugin(LeftInterrupts())
             yield client
-    elif scheduler is not None and workers is None:
+    else:
         try:
             client = Client(scheduler, timeout=PATIENCE)
         except (OSError, ValueError) as error:
@@ -89,8 +102,6 @@ def connected(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
             ) from error
         with client:
             yield client
-    else:
-        raise InputError("give a number of workers, or the address of a scheduler, not both")
 
 
 @contextmanager
@@ -120,14 +131,8 @@ def shared_work(protocol: str, options: Options, device: str, batch_size: int) -
     """
     maker = registry.load("protocols", loading.protocol_names(protocol)[0])
     given = absolute(maker, loading.with_data(options, silent=True), f"protocol {protocol}")
-    token = secrets.token_hex(16)
-    file = units.token_file(token)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.touch()
-    try:
-        yield Work(protocol, tuple(given.items()), device, batch_size, token)
-    finally:
-        file.unlink(missing_ok=True)
+    with token.placed(home.place(units.TOKENS)) as name:
+        yield Work(protocol, tuple(given.items()), device, batch_size, name)
 
 
 def scoring_units(protocols: Sequence[Protocol]) -> int:
@@ -176,10 +181,10 @@ def outcomes(
                 asked.append((model, _submit(client, work, model, protocols, units_of)))
             model, units_of_model = asked.popleft()
             for block in units_of_model.blocks:
-                done(_result(block, model))
+                done(result(block, model))
             for before, record in units_of_model.records:
                 for unit in before:
-                    _result(unit, model)
+                    result(unit, model)
                     scored(1)
                 yield _outcome(model, record)
                 scored(1)
@@ -251,14 +256,18 @@ def _submit(
 
 def _outcome(model: str, record: "Future[Any]") -> Outcome:
     try:
-        text, host, pieces = _result(record, model)
+        text, host, pieces = result(record, model)
     except TrainedOnAll as error:
         return Outcome(model, error)
     return Outcome(model, (Record.model_validate_json(text), host), tuple(pieces))
 
 
-def _result(future: "Future[Any]", model: str) -> Any:
-    """The result of a unit; its error is raised as on this machine."""
+def result(future: "Future[Any]", model: str) -> Any:
+    """The result of a unit of a model; its error is raised as on this machine.
+
+    Raises:
+        ComputeError: if it ends one worker after the other.
+    """
     from distributed import KilledWorker
 
     try:

@@ -7,21 +7,20 @@ The last argument of a unit, `_`, is what it has to wait for.
 """
 
 import json
-import os
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from harness import cache, data_names, evaluation, loading, registry, unfinished
 from harness.cache import Origin
+from harness.cluster import token
+from harness.cluster.token import VERSION, UnfitWorkerError
 from harness.code import code_sha256
-from harness.errors import InputError
 from harness.files import home
 from harness.parts import together
 from harness.records import record as results
@@ -34,7 +33,7 @@ from harness.vector_folder import Model
 SCORES = "scores"  # kind of results in the cache
 OPEN = 4  # models, and data sets, that a worker keeps open
 SCORING = ("harness.metrics", "harness.distances", "harness.statistics")  # may change a score
-VERSION = version("descriptor-harness")
+TOKENS = "cluster"  # folder of tokens in the cache
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def describe(work: Work, model: str, protocol: int, block: int) -> int:
         block: number of the block in the data set of the protocol.
 
     Raises:
-        InputError: if this worker has another cache or another version of the harness.
+        UnfitWorkerError: if this worker has another cache, other data or another version.
         HarnessError: as `evaluation.vectors_of` does.
     """
     made, one = _opened(work, model, protocol)
@@ -91,7 +90,7 @@ def work_ahead(
         number: of the unit.
 
     Raises:
-        InputError: as `describe` does.
+        UnfitWorkerError: as `describe` does.
         HarnessError: as the protocol raises it.
     """
     made, one = _opened(work, model, protocol)
@@ -110,7 +109,7 @@ def score_part(work: Work, model: str, protocol: int, part: str, _: object = Non
         part: name of the part.
 
     Raises:
-        InputError: as `describe` does.
+        UnfitWorkerError: as `describe` does.
         HarnessError: as `evaluation.evaluate` does.
     """
     if _apart(work, model, protocol):
@@ -132,7 +131,7 @@ def finish(
         apart: the parts that were scored apart; (): the protocol is scored as a whole.
 
     Raises:
-        InputError: as `describe` does.
+        UnfitWorkerError: as `describe` does.
         HarnessError: as `evaluation.evaluate` does.
     """
     made, one = _opened(work, model, protocol)
@@ -227,24 +226,15 @@ def _whole_blocks(dataset: Dataset, rows: Rows) -> Rows:
     return np.flatnonzero(np.isin(block, np.unique(block[rows])))
 
 
-def token_file(token: str) -> Path:
-    """The file by which a worker sees that it has the same cache."""
-    return home.place("cluster") / token
-
-
 @lru_cache(maxsize=OPEN)
 def _must_fit(work: Work) -> None:
     """Refuse to work with another cache, or another version, than the process that asks."""
-    me = f"the worker {platform.node()}, process {os.getpid()},"
-    if not token_file(work.token).is_file():
-        raise InputError(
-            f"{me} has another cache ({home.cache()}): set HARNESS_CACHE to one folder on a disk"
-            " that all machines share, for each worker and for this command"
-        )
-    if work.version != VERSION:
-        raise InputError(
-            f"{me} has version {VERSION} of the harness, not {work.version}: install the same"
-        )
+    token.must_be_here(
+        home.place(TOKENS) / work.token,
+        work.version,
+        f"has another cache ({home.cache()}): set HARNESS_CACHE to one folder on a disk that all"
+        " machines share, for each worker and for this command",
+    )
 
 
 @lru_cache(maxsize=OPEN)
@@ -254,8 +244,8 @@ def _protocols(work: Work) -> list[Protocol]:
     for one, there in zip(found, work.expected, strict=False):
         here = (one.version, one.dataset.sha256)
         if here != there:
-            raise InputError(
-                f"the worker {platform.node()} has version {here[0]} of {one.name} on the data"
+            raise UnfitWorkerError(
+                f"{token.me()} has version {here[0]} of {one.name} on the data"
                 f" {here[1][:12]}, but where the work is asked for they are {there[0]} and"
                 f" {there[1][:12]}: install the same code, and give data that all machines share"
             )

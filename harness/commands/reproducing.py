@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from harness.commands.options import Device, ResultsFolder
+from harness.commands.options import Device, ResultsFolder, Scheduler, Workers
 from harness.errors import InputError
 from harness.escape import say
 
@@ -36,9 +36,12 @@ def reproduce(
     ] = None,
     results: ResultsFolder = Path("results"),
     device: Device = "auto",
+    workers: Workers = None,
+    scheduler: Scheduler = None,
     listed: Annotated[bool, typer.Option("--list", help="List the items and their cost.")] = False,
 ) -> None:
     """Train and measure a table or figure of a paper again, beside the published numbers."""
+    from harness.cluster import fan_out
     from harness.reproduce import bench as benches
     from harness.reproduce import claims, cost, pages
     from harness.reproduce import run as runs
@@ -58,7 +61,9 @@ def reproduce(
         atomic.write_text(place / "claims.md", text)
         say(place / "claims.md")
         return
-    bench = benches.bench_of(budget, place, data, device)
+    bench = benches.bench_of(budget, place, data, device, workers=workers, scheduler=scheduler)
+    if bench.has_cluster:
+        fan_out.must_be_one(workers, scheduler)
     for line in cost.foretold(item, budget, bench, results):
         log.info("%s", line)
     outcome = runs.reproduce(item, budget, bench)

@@ -22,10 +22,17 @@ class Bench:
     out: Path
     data: Path | None = None
     device: str = "auto"
+    workers: int | None = None  # processes on this machine that train; None: this one alone
+    scheduler: str | None = None  # address of a Dask scheduler whose workers train
     located: dict[str, Located] = field(default_factory=dict)
     protocols: dict[str, Protocol] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)  # key of a training -> its error
     wanted: dict[str, list[Protocol]] = field(default_factory=dict)  # by the name of a subject
+
+    @property
+    def has_cluster(self) -> bool:
+        """Whether workers of a cluster train."""
+        return self.workers is not None or self.scheduler is not None
 
     def locate(self, name: str) -> Located:
         """The data of a name."""
@@ -76,9 +83,17 @@ class Subject:
         return whole if self.epoch is None else trainings.epoch_folder(whole, self.epoch)
 
 
-def bench_of(budget: str, out: Path, data: Path | None, device: str) -> Bench:
+def bench_of(
+    budget: str,
+    out: Path,
+    data: Path | None,
+    device: str,
+    *,
+    workers: int | None = None,
+    scheduler: str | None = None,
+) -> Bench:
     """A bench for a budget."""
-    return Bench(budgets.find(budget), out, data, device)
+    return Bench(budgets.find(budget), out, data, device, workers, scheduler)
 
 
 def model_of(subject: Subject, bench: Bench) -> Descriptor:

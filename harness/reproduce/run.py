@@ -7,13 +7,14 @@ items share trainings.
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from harness import registry
+from harness.cluster import sweep
 from harness.data import training_sets
-from harness.errors import HarnessError, InputError, SystemRefusedError, text_of
+from harness.errors import InputError
 from harness.metrics import lower_is_better
 from harness.reproduce import items, outcomes, trainings
+from harness.reproduce.attempt import attempt
 from harness.reproduce.bench import Bench, Subject
 from harness.reproduce.items import Cell
 from harness.reproduce.measures import seen_by
@@ -37,16 +38,16 @@ def reproduce(name: str, budget: str, bench: Bench) -> Outcome:
     """
     item = items.find(name).item
     cells = [*items.cells(item, budget, bench.budget.keep)]
-    planned = [_attempt(_trainings, cell, bench) for _, cell in cells]
+    planned = [attempt(_trainings, cell, bench) for _, cell in cells]
     _train_all([one for plan in planned if isinstance(plan, list) for one in plan], bench)
     for (_, cell), plan in zip(cells, planned, strict=True):
-        _attempt(_want, cell, plan, bench)
+        attempt(_want, cell, plan, bench)
     measured = []
     for (at, cell), plan in zip(cells, planned, strict=True):
         if isinstance(plan, str):
             measured.append(Measured(at=at, missing=plan))
             continue
-        got = _attempt(_measured, at, cell, plan, bench)
+        got = attempt(_measured, at, cell, plan, bench)
         if isinstance(got, str):
             log.warning("%s, %s: %s", name, ", ".join(at.values()), got)
             got = Measured(at=at, missing=got)
@@ -75,16 +76,6 @@ def plan(name: str, budget: str, bench: Bench) -> list[Training]:
         for one in _trainings(cell, bench):
             found |= {each.key: each for each in (one.start, one) if each}
     return [*found.values()]
-
-
-def _attempt(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function returns; the text of an error that concerns one cell only."""
-    try:
-        return function(*arguments)
-    except (SystemRefusedError, MemoryError):
-        raise
-    except HarnessError as error:
-        return text_of(error)
 
 
 def _trainings(cell: Cell, bench: Bench) -> list[Training]:
@@ -124,12 +115,25 @@ def _train_all(wanted: Sequence[Training], bench: Bench) -> None:
     for one in wanted:
         each |= {step.key: step for step in (one.start, one) if step}
     todo = [one for one in each.values() if not one.is_done(bench.out)]
-    for number, one in enumerate(todo, 1):
-        log.info("training %d of %d: %s", number, len(todo), one.name)
-        error = _attempt(trainings.train, one, bench.out, bench.device)
+
+    def ended(one: Training, error: str | None) -> None:
         if error is not None:
             log.warning("%s: %s", one.name, error)
             bench.failed[one.key] = error
+
+    if todo and bench.has_cluster:
+        sweep.train_all(
+            todo,
+            bench.out,
+            bench.device,
+            ended,
+            workers=bench.workers,
+            scheduler=bench.scheduler,
+        )
+        return
+    for number, one in enumerate(todo, 1):
+        log.info("training %d of %d: %s", number, len(todo), one.name)
+        ended(one, attempt(trainings.train, one, bench.out, bench.device))
 
 
 def _want(cell: Cell, plan: Sequence[Training] | str, bench: Bench) -> None:
@@ -189,7 +193,7 @@ def _names(bench: Bench, wanted: Iterator[str], told: Callable[[Located], str]) 
     """What stands for each name of data; names without data are left out."""
     found = {}
     for name in dict.fromkeys(wanted):
-        text = _attempt(lambda name=name: told(bench.locate(name)))
+        text = attempt(lambda name=name: told(bench.locate(name)))
         if name in bench.located:
             found[name] = text
     return found
@@ -217,7 +221,7 @@ def _tested(bench: Bench, used: Sequence[Cell]) -> dict[str, str]:
             if cell.measure:
                 found[test] = _called(bench.locate(test))
                 continue
-            opened = _attempt(bench.protocol, cell.protocol, test, cell.options)
+            opened = attempt(bench.protocol, cell.protocol, test, cell.options)
             if isinstance(opened, Protocol):
                 found[test] = f"{opened.dataset.name}, split {opened.dataset.split}"
     return found

@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from harness.reproduce.budgets import Budget
 from harness.types import Descriptor
 
 CARD = "card.json"  # written last: it says that a training is finished
-STATE = "checkpoint.pt"
 WEIGHTS = "weights.safetensors"
 EPOCHS = "epochs"
 
@@ -48,6 +47,11 @@ class Training:
         """Name of the model."""
         return f"{Path(self.recipe).stem}-{self.key:.10}"
 
+    def absolute(self) -> "Training":
+        """The same with absolute paths, for a process that works in another folder."""
+        data = tuple(folder.absolute() for folder in self.data)
+        return replace(self, data=data, start=self.start and self.start.absolute())
+
     def folder(self, out: Path) -> Path:
         """Its folder."""
         return out / "trainings" / self.name
@@ -57,31 +61,48 @@ class Training:
         return (self.folder(out) / CARD).is_file()
 
 
-def train(training: Training, out: Path, device: str) -> None:
+def train(
+    training: Training,
+    out: Path,
+    device: str,
+    *,
+    stop: Callable[[], bool] | None = None,
+    shown: bool = True,
+) -> None:
     """Train, continue a training that was interrupted, or do nothing if it is finished.
+
+    Args:
+        training: the training.
+        out: folder of the run.
+        device: "auto", "cpu" or "cuda".
+        stop: asked after each step whether to stop; None: a signal stops the training.
+        shown: show progress on stderr.
 
     Raises:
         ComputeError: if a training that it starts from is not there.
+        KeyboardInterrupt: if it was stopped; its state is kept.
+        BlockingIOError: if another process trains in its folder.
         HarnessError: as `harness train` does.
     """
     if training.is_done(out):
         return
     settings = [*training.settings, f"name={training.name}"]
     if training.start:
-        start = training.start.folder(out)
+        start = training.start.folder(out).absolute()  # as workers see it
         if not training.start.is_done(out):
             raise ComputeError(f"{training.start.name} failed, whose weights it starts from")
         settings.append(f"network.start={start / WEIGHTS}")
-    folder = training.folder(out)
     registry.load("trainers", "recipes")(
         training.recipe,
-        folder,
+        training.folder(out),
         data=[str(one) for one in training.data],
         settings=settings,
         device=device,
         precision=training.precision,
-        resume=(folder / STATE).is_file(),
+        resume=None,
         onnx=False,
+        stop=stop,
+        shown=shown,
     )
 
 

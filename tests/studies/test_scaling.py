@@ -1,11 +1,11 @@
 """The simulated cluster keeps the laws of scheduling, and the plan has the official sizes."""
 
-import math
-
 import numpy as np
 import pytest
 from checkout import ROOT
 
+from protocols.eth.pair_lists import exhaustive
+from protocols.eth.tiles import by_tile
 from studies import scaling
 from studies.scaling import Cluster, Unit, chain, simulate
 
@@ -79,11 +79,30 @@ def test_the_plan_has_the_official_sizes():
     jobs = scaling.jobs_of(models[:1], costs)
     assert [len(jobs[name]) for name in jobs] == [1, 3, 2, 7, 7]
     (madrid,) = (job for job in jobs[scaling.LARGE] if len(job[0]) == 1344 / scaling.IMAGES)
-    assert len(madrid[1]) == math.ceil(902_496 / scaling.PAIRS)
+    assert [sum(unit.count for unit in stage) for stage in madrid] == [1344, 84 * 85 / 2, 1]
+    seconds = 902_496 * costs.pair + 3570 * scaling.OPENED
+    assert sum(unit.seconds for unit in madrid[1]) == pytest.approx(seconds)
     whole = jobs[scaling.WHOLE]
     assert all(len(job[1]) == 1 for job in whole)
     blocks = scaling.cut(450_092, scaling.BLOCK)
     assert len(blocks) == 110 and sum(blocks) == 450_092
+
+
+@pytest.mark.parametrize("images", [8, 16, 17, 37])
+def test_units_of_pairs_are_the_tiles_of_the_harness(images):
+    slow = by_tile(exhaustive(images)).values()
+    expected = [(len(pairs), len({one for pair in pairs for one in pair})) for pairs in slow]
+    assert sorted(scaling.tiles(images)) == sorted(expected)
+
+
+def test_a_large_scene_has_the_pairs_of_its_neighbours():
+    found = scaling.tiles(2364)
+    assert sum(pairs for pairs, _ in found) == pytest.approx(236_400)
+    assert all(shown <= 2 * pairs for pairs, shown in found)
+
+
+def test_a_bunch_waits_for_the_scheduler_as_its_units_do():
+    assert simulate([[[Unit(3.0, count=5)]]], Cluster(1, dispatch=2.0)).seconds == 13.0
 
 
 def test_the_table_has_each_family_and_their_sums():

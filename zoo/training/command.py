@@ -5,7 +5,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from importlib.util import find_spec
 from itertools import pairwise
@@ -57,9 +57,11 @@ def train(
     settings: Sequence[str] = (),
     device: str = "auto",
     precision: str = "auto",
-    resume: bool = False,
+    resume: bool | None = False,
     tensorboard: bool = False,
     onnx: bool = True,
+    stop: Callable[[], bool] | None = None,
+    shown: bool = True,
 ) -> Path:
     """Train a recipe; returns the folder of weights, card and ONNX file.
 
@@ -70,9 +72,16 @@ def train(
         settings: settings KEY=VALUE, which replace the recipe's.
         device: "auto", "cpu" or "cuda".
         precision: of convolutions: "float32", "bfloat16", or "auto"; see `precision_of`.
-        resume: continue from the state in the folder.
+        resume: continue from the state in the folder; None: if there is one, else begin anew.
         tensorboard: write TensorBoard's files, too.
         onnx: export the network as model.onnx, too.
+        stop: asked after each step whether to stop; None: a signal stops the training.
+        shown: show progress on stderr.
+
+    Raises:
+        KeyboardInterrupt: if the training was stopped; its state is kept.
+        BlockingIOError: if another process trains in the folder.
+        HarnessError: if the recipe or the data can't be trained on; says why.
     """
     recipe = recipes.read(spec, settings, data)
     if tensorboard and find_spec("tensorboard") is None:
@@ -81,10 +90,10 @@ def train(
         )
     out = out or Path("trained", recipe.name)
     keep_freed()
-    with _processes(device) as place, exact(), _claimed(out, resume=resume):
+    with _processes(device) as place, exact(), _claimed(out, resume=resume) as resume:
         parts = training_sets.open_sets(recipe.data, recipe.data_options)
         kind = precision_of(precision, place)
-        with _bar() as bar:
+        with _bar(shown=shown) as bar:
             run = _prepared(recipe, training_sets.joined(parts), place, kind, bar)
             if resume:
                 _must_be_the_same(out / RECIPE, run.recipe)
@@ -99,7 +108,13 @@ def train(
                     _placed(folder, name, run, parts, seen, [*before, seen])
 
             last = _trained(
-                run, out, bar, resume=resume, tensorboard=tensorboard, keep_weights=keep_weights
+                run,
+                out,
+                bar,
+                resume=resume,
+                tensorboard=tensorboard,
+                keep_weights=keep_weights,
+                stop=stop,
             )
         if last is None:
             raise KeyboardInterrupt
@@ -112,8 +127,14 @@ def train(
 
 
 @contextmanager
-def _claimed(out: Path, *, resume: bool) -> Iterator[None]:
+def _claimed(out: Path, *, resume: bool | None) -> Iterator[bool]:
     """Hold the lock of a training's folder in the block; an empty folder is removed after an error.
+
+    Yields whether to resume.
+
+    Args:
+        out: the folder.
+        resume: None: resume if a state is kept, else begin anew.
 
     Raises:
         BlockingIOError: if another process trains in the folder.
@@ -122,23 +143,32 @@ def _claimed(out: Path, *, resume: bool) -> Iterator[None]:
         SystemRefusedError: if the folder is not writable.
     """
     if number() != 0:  # the first of several processes holds the lock for all
-        yield
+        yield _resumes(out, resume)
         return
     atomic.must_be_writable(out, f"a training can't be kept in {out}", "choose another --out")
     busy = f"another process trains in {out}: wait for it, or choose another --out"
     with atomic.making(out), locks.alone(out / LOCK, busy=busy):
         if resume:
             state.must_be_in(out)
-        elif any((out / file).is_file() for file in (state.FILE, WEIGHTS)):
-            raise FileInTheWayError(
-                f"{out} already has a training: continue it with --resume, or choose another --out"
-            )
-        elif (out / EPOCHS).exists():
-            raise FileInTheWayError(
-                f"{out / EPOCHS} holds weights of a training that can't be resumed: remove it, or"
-                " choose another --out"
-            )
-        yield
+        elif resume is not None:
+            _must_be_new(out)
+        yield _resumes(out, resume)
+
+
+def _must_be_new(out: Path) -> None:
+    if any((out / file).is_file() for file in (state.FILE, WEIGHTS)):
+        raise FileInTheWayError(
+            f"{out} already has a training: continue it with --resume, or choose another --out"
+        )
+    if (out / EPOCHS).exists():
+        raise FileInTheWayError(
+            f"{out / EPOCHS} holds weights of a training that can't be resumed: remove it, or"
+            " choose another --out"
+        )
+
+
+def _resumes(out: Path, asked: bool | None) -> bool:
+    return (out / state.FILE).is_file() if asked is None else asked
 
 
 def _must_be_the_same(file: Path, recipe: Recipe) -> None:
@@ -237,15 +267,16 @@ def _trained(
     resume: bool,
     tensorboard: bool,
     keep_weights: Callable[[Seen], None],
+    stop: Callable[[], bool] | None,
 ) -> Seen | None:
-    """Run all steps and show progress; None if the user stopped the training before the end."""
+    """Run all steps and show progress; None if the training was stopped before the end."""
     steps = run.recipe.steps
     task = bar.add_task(visible(run.recipe.name), total=steps)
     write: Callable[[Seen], None] | None = None
     fpr95: float | None = None
     seen: Seen | None = None
-    with after_this_step() as stop:
-        for seen in run_steps(run, out, resume=resume, keep_weights=keep_weights, stop=stop):
+    with after_this_step() if stop is None else nullcontext(stop) as asked:
+        for seen in run_steps(run, out, resume=resume, keep_weights=keep_weights, stop=asked):
             if number() != 0 or (seen.loss is None and _is_told(out, seen.step)):
                 continue
             if write is None:
@@ -271,13 +302,13 @@ def _line(name: str, seen: Seen, fpr95: float | None, speed: float) -> str:
     return f"{visible(name)}  step {seen.step}{loss}{held_out}{patches}"
 
 
-def _bar() -> Bar:
+def _bar(*, shown: bool) -> Bar:
     return Bar(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.completed:.0f}/{task.total:.0f}"),
         TimeRemainingColumn(),
-        silent=number() != 0,
+        silent=number() != 0 or not shown,
     )
 
 

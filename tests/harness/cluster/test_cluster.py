@@ -1,15 +1,12 @@
 """Evaluation by workers: the same records as from one process, also if workers are killed."""
 
-import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
-import time
 from contextlib import contextmanager
 
 import pytest
+from clusters import scheduler
 from hpatches_files import LENGTHS, SPLITS, write_set
 from phototour_files import made_scene
 
@@ -60,37 +57,6 @@ def files(folder):
     return {
         file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*.json")
     }
-
-
-@contextmanager
-def scheduler(tmp_path, workers, **environment):
-    """The address of a scheduler with worker processes of their own, and these processes."""
-    at = tmp_path / "scheduler.json"
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1",
-             "--port", "0", "--no-dashboard", "--dashboard-address", "127.0.0.1:0",
-             "--scheduler-file", str(at)],
-            stderr=subprocess.DEVNULL,
-        )
-    ]  # fmt: skip
-    started += [
-        subprocess.Popen(
-            [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(at),
-             "--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(tmp_path)],
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, **environment},
-        )
-        for _ in range(workers)
-    ]  # fmt: skip
-    try:
-        while not at.is_file():
-            time.sleep(0.1)
-        yield json.loads(at.read_text())["address"], started[1:]
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
 
 
 def test_workers_of_this_machine_write_the_bytes_of_one_process(small, tmp_path):

@@ -25,6 +25,7 @@ def test_without_an_outcome_no_claim_is_answered(run, tmp_path):
         ((), "give an item"),
         (("adasample/table9",), "did you mean 'adasample/table"),
         (("adasample/table2", "--budget", "smal"), "did you mean 'small'"),
+        (("adasample/table2", "--workers", "1", "--scheduler", "tcp://127.0.0.1:1"), "not both"),
     ],
 )
 def test_errors_say_what_to_do(run, arguments, said, tmp_path):

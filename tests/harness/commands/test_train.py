@@ -3,10 +3,12 @@
 import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -126,6 +128,17 @@ def test_weights_of_epochs_are_those_of_a_shorter_training(recipe, scenes, tmp_p
         recipe, out, data=[scenes], settings=["epochs=4"], device="cpu", resume=True
     )
     assert resumed == out  # what is kept on the way makes no other training
+
+
+def test_a_training_that_may_resume_begins_anew_without_a_state(recipe, scenes, tmp_path):
+    given = {"data": [scenes], "settings": ["checkpoints.every=1"], "device": "cpu", "onnx": False}
+    whole = command.train(recipe, tmp_path / "whole", resume=None, **given)
+    out, first = tmp_path / "out", Path("epochs", "00001")
+    shutil.copytree(whole / first, out / first)  # killed between these weights and the state
+    with pytest.raises(FileExistsError, match="can't be resumed"):
+        command.train(recipe, out, **given)
+    command.train(recipe, out, resume=None, **given)
+    assert (out / command.WEIGHTS).read_bytes() == (whole / command.WEIGHTS).read_bytes()
 
 
 def test_a_kept_epoch_is_a_model_with_a_name_of_its_own(recipe, scenes, tmp_path):

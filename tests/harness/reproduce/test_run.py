@@ -14,8 +14,8 @@ from harness.reproduce import bench, outcomes, pages, run
 pytestmark = pytest.mark.filterwarnings("ignore:.*list m50.*")
 
 
-def opened(out):
-    return bench.bench_of("toy", out, None, "cpu")
+def opened(out, **cluster):
+    return bench.bench_of("toy", out, None, "cpu", **cluster)
 
 
 def contents(folder):
@@ -24,8 +24,8 @@ def contents(folder):
     return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(files)}
 
 
-def reproduced(out, name="toy/table1"):
-    place = opened(out)
+def reproduced(out, name="toy/table1", **cluster):
+    place = opened(out, **cluster)
     outcome = run.reproduce(name, "toy", place)
     pages.write(outcome, place.budget, out, out)
     return outcome
@@ -90,6 +90,15 @@ def test_data_that_are_missing_make_cells_missing(tmp_path):
     missing = [one for one in outcome.cells if one.missing]
     assert {one.at["method"] for one in missing} == {"Small", "Fast"}
     assert all("there are no data nowhere" in one.missing for one in missing)
+
+
+def test_workers_give_the_bytes_of_one_process(tmp_path):
+    broken = ITEM.replace("optimiser.lr=0.1", "optimiser.lr=1e30")
+    with toy_papers(tmp_path / "package", table1=broken):
+        outcome = reproduced(tmp_path / "one")
+        assert reproduced(tmp_path / "many", workers=2) == outcome
+    assert len([one for one in outcome.cells if one.missing]) == 2
+    assert contents(tmp_path / "many") == contents(tmp_path / "one")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL on Windows")
