@@ -37,6 +37,13 @@ def test_without_a_test_nothing_is_bold():
     assert r"\textbf" not in of(*measured("a"), *measured("b", score=0.1))
 
 
+def test_a_score_whose_scenes_scatter_too_much_for_an_interval_is_not_bold():
+    a, b = scored("a", 0.80, 0.82, 0.81), scored("b", 0.60, 0.61, 0.62)
+    a, b = (one.model_copy(update={"intervals": {"verification/ap": (0.5, 0.9)}}) for one in (a, b))
+    text = of(a, b, scored("scattered", 0.01, 0.7, 0.3))
+    assert text.count(r"\textbf") == 1 and r"\textbf{81.00}" in text
+
+
 def test_a_model_that_saw_the_data_is_marked_and_neither_bold_nor_compared():
     seen = scored("seen", 0.95, 0.96, 0.97, trained_on=frozenset({"toy/scene"}))
     text = of(scored("a", 0.80, 0.82, 0.81), scored("b", 0.60, 0.61, 0.62), seen)

@@ -161,7 +161,7 @@ def test_chosen_models_alone_are_drawn(folder, tmp_path):
     assert ">gamma<" in svg and ">beta<" not in svg
 
 
-@pytest.mark.parametrize("family", ["hpatches", "oxford", "phototour", "eth"])
+@pytest.mark.parametrize("family", ["hpatches", "hpatches-sequences", "oxford", "phototour", "eth"])
 def test_figures_of_the_results_hold_numbers_of_the_records(measured_here, family):
     boards = [board for board in measured_here.boards if board.family == family]
     for board in boards:
