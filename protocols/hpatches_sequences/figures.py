@@ -1,6 +1,6 @@
-"""Figures of image sequences: accuracy over the pixels that are allowed, as D2-Net's paper draws it.
+"""Figures of image sequences: accuracy over the pixels that are allowed, as in D2-Net's paper.
 
-M. Dusmanu et al., D2-Net: a trainable CNN for joint description and detection, CVPR 2019, figure 4.
+M. Dusmanu et al., D2-Net: a trainable CNN for joint description and detection, CVPR 2019.
 """
 
 from collections.abc import Iterator, Sequence

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from checkout import ROOT
+from pages import pages
 
 from harness.records import record as results
 from harness.report import document, failures
 from harness.report.contents import contents, read
 from studies import picture
 
-PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*pages(), ROOT / "CHANGELOG.md"]
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
 
 
@@ -33,7 +34,7 @@ COMMAND = "harness report --results results --protocol hpatches --out results/re
 
 @pytest.fixture(scope="module")
 def pictures():
-    """The pictures of mistakes in the committed report: drawn from vectors, and not from records."""
+    """The pictures of mistakes in the committed report; no record holds them."""
     text = re.search(r'id="contents">(.*?)</script>', REPORT.read_text("utf-8"), re.S)[1]
     return json.loads(text)["pictures"]
 
@@ -68,7 +69,7 @@ def test_a_bar_is_as_long_as_its_score_and_the_best_stands_first(records):
     assert lengths == pytest.approx(shown, abs=1e-3)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_to_files_and_headings(page):
     for place, heading in LINK.findall(page.read_text("utf-8")):
         target = page.parent / place if place else page

@@ -179,7 +179,7 @@ def test_a_table_is_saved_as_it_is_shown(show, tmp_path):
     }
     head, row = csv.reader(files["CSV"].splitlines())
     assert row[0] == "alpha" and float(row[head.index("verification/ap")]) == 0.81
-    assert "| alpha | 1–2 | **81.00** |" in files["Markdown"]
+    assert "| alpha | 1\u20132 | **81.00** |" in files["Markdown"]
     assert r"alpha & 1--2 & \textbf{81.00} &" in files["LaTeX"]
 
 
@@ -187,7 +187,9 @@ def test_saved_names_are_escaped_as_those_of_tables_in_files(browser, tmp_path):
     names = [*HOSTILE, "a--b", "---", "~x^2", "'x'", '"x"', "é ß 猫 ﬁ", "\\", "{}", "%", "&", ",,x"]
     records = [one for name in names for one in measured(name)]
     board = leaderboard.board(("toy", "toy-data", "all"), records)
-    (tmp_path / "page.html").write_text(document.to_html(contents(Folder([board], [], {}))), "utf-8")
+    (tmp_path / "page.html").write_text(
+        document.to_html(contents(Folder([board], [], {}))), "utf-8"
+    )
     page = browser.new_page()
     page.goto((tmp_path / "page.html").as_uri() + BOARD)
     texts = {
