@@ -247,8 +247,10 @@ def page(
         " of images (`match`, `verify`),\nfrom the first two images of each scene.\n",
         *speeds(times),
         f"\npycolmap {pycolmap.__version__}. The command:\n",
-        f"    python -m studies.from_images --data DIR --work FOLDER --keypoints {keypoints}"
+        '```sh title="Needs your data"',
+        f"python -m studies.from_images --data DIR --work FOLDER --keypoints {keypoints}"
         f" --camera-mode {mode} --out results/studies/from-images.md",
+        "```",
     ]
     return "\n".join(parts) + "\n"
 

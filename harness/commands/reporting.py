@@ -23,15 +23,17 @@ def report(
     model: Annotated[
         str | None,
         typer.Option(
-            metavar=f"MODEL{LIST}", help="Models of the figures (default: the best), or of --data."
+            metavar=f"MODEL{LIST}",
+            help="Models of the figures (default: the best), or of --protocol.",
         ),
     ] = None,
     protocol: Annotated[
-        str | None, typer.Option(help="Protocol that reads --data, or a family of them.")
+        str | None,
+        typer.Option(help="The pages of --model show its patches on which they fail."),
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(help="A data set: the pages of --model show patches on which they fail."),
+        typer.Option(help="The data set of --protocol; without it, a sample is made."),
     ] = None,
     split: Split = None,
     device: Device = "auto",
@@ -43,14 +45,12 @@ def report(
 
     if figures and (out or data or protocol):
         raise InputError("--figures writes no page: leave out --out, --data and --protocol")
-    if data and not (model and protocol):
-        raise InputError(
-            "--data needs --protocol, which reads it, and --model, whose mistakes it shows"
-        )
-    if not data and (protocol or split):
-        raise InputError("--protocol and --split are of --data, which is missing")
-    if model and not (figures or data):
-        raise InputError("--model chooses models of --figures, or of --data: give one of them")
+    if protocol and not model:
+        raise InputError("--protocol needs --model, whose mistakes on its patches it shows")
+    if not protocol and (data or split):
+        raise InputError("--data and --split are of --protocol, which is missing")
+    if model and not (figures or protocol):
+        raise InputError("--model chooses models of --figures, or of --protocol: give one of them")
     found = read(results)
     chosen = names("--model", model) if model else []
     known = {record.model.name for record in found.records}
@@ -61,7 +61,7 @@ def report(
         file = out or Path("report.html")
         atomic.must_be_writable(file.parent, "the report can't be written")
         told = contents(found)
-        if data and protocol:
+        if protocol:
             from harness.report.failures import pictures
 
             told["pictures"] = pictures(told, chosen, protocol, data, split=split, device=device)

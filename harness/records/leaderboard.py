@@ -189,7 +189,8 @@ def to_markdown(board: Board) -> str:
 def best(rows: Sequence[tuple[Record, ...]], headline: str) -> set[int]:
     """Places of the rows than which none is surely better by a headline; empty without a test.
 
-    Rows of models that were trained on the tested data are left out.
+    Rows of models that were trained on the tested data are left out, and so are rows whose scenes
+    scatter too much for an interval while other rows have one: nothing is surely better than those.
 
     Args:
         rows: of one set of options.
@@ -202,11 +203,12 @@ def best(rows: Sequence[tuple[Record, ...]], headline: str) -> set[int]:
         for row in rows
     ]
     places, better = surely_better(records)
-    return {
+    found = {
         place
         for place, others_better in zip(places, better.T.tolist(), strict=True)
         if not any(others_better)
     }
+    return {place for place in found if headline in intervals_of(rows[place])} or found
 
 
 def details(board: Board) -> dict[str, list[str]]:

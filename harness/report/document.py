@@ -24,7 +24,7 @@ def to_html(contents: Json) -> str:
         from jinja2 import Environment, StrictUndefined
         from markupsafe import Markup
 
-    style, script = (_read(name) for name in ("page.css", "page.js"))
+    style, script = _read("page.css"), _read("files.js") + _read("page.js")
     shown = _visible(contents)
     # "ensure_ascii" and the escapes of "<", ">" and "&" keep names from ending the element.
     text = json.dumps(shown, separators=(",", ":"), allow_nan=False)

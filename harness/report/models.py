@@ -59,7 +59,7 @@ def models(records: Iterable[Record]) -> list[ReportedModel]:
         card = _card(base) if base in installed else {}
         known = of_records.get(name) or _of_card(name, row, card)
         if known:
-            found.append(_model(known, row, bool(files), card if base == name else {}))
+            found.append(_model(known, row, bool(files), card))
     return found
 
 
@@ -73,13 +73,16 @@ def _model(
     elif has_files:
         kind = PUBLISHED
     shown = {name: value for name, value in card.items() if name not in OF_THE_MACHINE}
+    base = _base(known.name)
+    own = {"distance": known.distance, "revision": known.revision}
     facts = {
-        "distance": known.distance,
+        "made_from": base if base != known.name else "",
+        **own,
         "weights": known.weights,
-        "revision": known.revision,
         "recipe": known.recipe,
         "seed": known.seed,
         **shown,
+        **own,  # the card of a wrapped model is that of the model inside
     }
     for name in ("dim", "bytes", "licence", "trained_on"):
         facts.pop(name, None)

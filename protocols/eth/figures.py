@@ -23,7 +23,7 @@ def figures(board: Board) -> Iterator[Figure]:
     )
     yield Figure("points-error", "Points against reprojection error by ratio", note, trade)
     tables = tuple(table for table in (_table(board, scene) for scene in scenes) if table.rows)
-    note = "What each model reconstructs; darker is a higher number of its column."
+    note = "What each model reconstructs; a stronger colour is a higher number of its column."
     yield Figure("structure", "Reconstructions", note, tables)
 
 

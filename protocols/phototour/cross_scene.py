@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.escape import csv_cell, markdown
+from harness.escape import csv_cell, latex, markdown, visible
 from harness.metrics import lower_is_better
-from harness.records import markdown_table
+from harness.records import latex_leaderboard, latex_table, markdown_table
 from harness.records.comparable import must_agree
 from harness.records.leaderboard import (
     MISSING,
@@ -76,13 +76,19 @@ class CrossSceneTable:
 
 
 def texts_of(board: Board) -> Texts:
-    """The texts of a board's `cross_scene.csv` and `cross_scene.md`; none if it has no cells.
+    """The texts of a board's `cross_scene.csv`, `.md` and `.tex`; none if it has no cells.
 
     Raises:
         ValueError: if the models of a family can't share a row.
     """
     of_board = tables(board)
-    return {".csv": to_csv(of_board), ".md": to_markdown(board, of_board)} if of_board else {}
+    if not of_board:
+        return {}
+    return {
+        ".csv": to_csv(of_board),
+        ".md": to_markdown(board, of_board),
+        ".tex": to_latex(board, of_board),
+    }
 
 
 def lines_of(board: Board) -> Iterator[str]:
@@ -186,6 +192,46 @@ def _lines(title: str, heads: Sequence[str], rows: Sequence[Row]) -> Iterator[st
         for row in rows
     )
     yield from markdown_table.lines([title, "dim", *map(markdown, heads), MEAN], cells, "llr")
+
+
+def to_latex(board: Board, of_board: Sequence[CrossSceneTable]) -> str:
+    """The tables as `tabular`s for the package `booktabs`, in percent; nothing is bold.
+
+    Bold needs a test over several scenes, and most columns are of one.
+    """
+    lines = [
+        latex_leaderboard.title(board),
+        "% Percent, with 95 % intervals. Needs \\usepackage{booktabs}.",
+    ]
+    for table in of_board:
+        options = f", {table.options}" if table.options else ""
+        lines += ["", visible(f"% {table.protocol}{options}: {table.metric}")]
+        pairs = [rf"{latex(train)} $\to$ {latex(test)}" for train, test in table.pairs]
+        for head, columns, rows in (
+            (r"train $\to$ test", pairs, table.families),
+            ("test", [*map(latex, table.scenes)], table.others),
+        ):
+            if rows:
+                cells = [
+                    [_named(row), latex(row.dim), *map(_set, (*row.cells, row.mean))]
+                    for row in rows
+                ]
+                lines += [
+                    *latex_table.lines([head, "dim", *columns, MEAN], [cells], "llr"),
+                    r"\par\smallskip",
+                ]
+    return "\n".join([*lines, ""])
+
+
+def _named(row: Row) -> str:
+    """The name of a row in LaTeX, with its footnote mark."""
+    return latex(row.name) + (rf"\textsuperscript{{{latex(row.mark)}}}" if row.mark else "")
+
+
+def _set(cell: Cell | None) -> str:
+    """A cell in LaTeX, with its interval in small type."""
+    value, bracket, interval = _text(cell).partition(" [")
+    return latex(value) + (rf" {{\scriptsize{bracket}{interval}}}" if bracket else "")
 
 
 def _text(cell: Cell | None) -> str:

@@ -23,8 +23,8 @@ def figures(board: Board) -> Iterator[Figure]:
     yield Figure("precision-recall", "Precision-recall curves", note, precision)
     note = (
         "One matrix for each family of models, whose rows are training scenes and whose columns are"
-        " test scenes. The others were trained on none of the scenes, or on several. Darker is a"
-        " higher number."
+        " test scenes. The others were trained on none of the scenes, or on several. A stronger"
+        " colour is a higher number."
     )
     grids = [grid for table in tables(board) for grid in _grids(table)]
     grids.sort(key=lambda grid: grid.corner == OTHERS)  # families first

@@ -5,7 +5,16 @@ import shutil
 
 import pytest
 from checkout import ROOT
-from pages import LANGUAGES, as_shown, blocks, must_be_command, pages, run_page
+from pages import (
+    LANGUAGES,
+    as_shown,
+    blocks,
+    commands_in_text,
+    must_be_command,
+    must_be_options,
+    pages,
+    run_page,
+)
 
 PAGES = {page.relative_to(ROOT).as_posix(): page for page in pages()}
 TESTED_ELSEWHERE = {
@@ -37,6 +46,12 @@ def test_commands_of_the_harness_exist_with_their_options(name):
 
 
 @pytest.mark.parametrize("name", PAGES)
+def test_commands_in_sentences_exist_with_their_options(name):
+    for line in commands_in_text(PAGES[name]):
+        must_be_options(line)
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_commands_to_copy_say_what_they_need(name):
     assert all(block.needs for block in blocks(PAGES[name]) if block.language == "sh")
 
@@ -45,6 +60,9 @@ def test_a_command_or_an_option_that_does_not_exist_is_found():
     for line in ("harness evaluate --model x", "harness eval --modle x --protocol y"):
         with pytest.raises(Exception, match=r"[Nn]o such"):
             must_be_command(line)
+    for line in ("harness evaluate", "harness eval --modle x", "harness data fetchh"):
+        with pytest.raises(AssertionError):
+            must_be_options(line)
 
 
 @pytest.mark.parametrize("name", RUN)

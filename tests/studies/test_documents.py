@@ -1,18 +1,20 @@
 """What documents show: the picture is drawn from the records, links lead to files."""
 
+import json
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 from checkout import ROOT
+from pages import pages
 
 from harness.records import record as results
-from harness.report import document
+from harness.report import document, failures
 from harness.report.contents import contents, read
 from studies import picture
 
-PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*pages(), ROOT / "CHANGELOG.md"]
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
 
 
@@ -27,13 +29,33 @@ def test_the_picture_is_that_of_the_records(records):
 
 
 REPORT = ROOT / "results" / "report.html"
+COMMAND = "harness report --results results --protocol hpatches --out results/report.html --model"
 
 
-@pytest.mark.skipif(not REPORT.is_file(), reason="no report of the results is kept")
-def test_the_report_is_that_of_the_results():
-    made = document.to_html(contents(read(ROOT / "results")))
-    told = f"run harness report --results results --out {REPORT.relative_to(ROOT)}"
-    assert REPORT.read_text("utf-8") == made, told
+@pytest.fixture(scope="module")
+def pictures():
+    """The pictures of mistakes in the committed report; no record holds them."""
+    text = re.search(r'id="contents">(.*?)</script>', REPORT.read_text("utf-8"), re.S)[1]
+    return json.loads(text)["pictures"]
+
+
+def test_the_report_is_that_of_the_results(pictures):
+    told = contents(read(ROOT / "results"))
+    names = dict.fromkeys(one["title"].partition(" on ")[0] for one in pictures)
+    places = [model["name"] for model in told["models"]]
+    told["pictures"] = [
+        one | {"model": places.index(one["title"].partition(" on ")[0])} for one in pictures
+    ]
+    command = f"run {COMMAND} {','.join(names)}"
+    assert REPORT.read_text("utf-8") == document.to_html(told), command
+    assert f"{COMMAND} {','.join(names)}" in (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+
+
+@pytest.mark.data
+def test_the_report_shows_the_mistakes_that_a_model_makes(pictures):
+    told = contents(read(ROOT / "results"))
+    made = failures.pictures(told, ["brief"], "hpatches", None)
+    assert [one for one in pictures if one["title"].startswith("brief on")] == made
 
 
 def test_a_bar_is_as_long_as_its_score_and_the_best_stands_first(records):
@@ -47,7 +69,7 @@ def test_a_bar_is_as_long_as_its_score_and_the_best_stands_first(records):
     assert lengths == pytest.approx(shown, abs=1e-3)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_to_files_and_headings(page):
     for place, heading in LINK.findall(page.read_text("utf-8")):
         target = page.parent / place if place else page

@@ -63,7 +63,9 @@ class Code:
 
 def pages() -> list[Path]:
     """The pages that are written by hand and shown to users."""
-    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    forms = ("docs/**/*.md", "examples/**/*.md", "results/README.md", "results/*/README.md")
+    found = [page for form in (*forms, "results/studies/*.md") for page in sorted(ROOT.glob(form))]
+    return [*(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")), *found]
 
 
 def blocks(page: Path) -> list[Code]:
@@ -97,6 +99,30 @@ def must_be_command(line: str) -> None:
     while hasattr(command, "resolve_command"):
         name, command, words = command.resolve_command(context, words)
         context = command.make_context(name, [*words], parent=context)
+
+
+def commands_in_text(page: Path) -> list[str]:
+    """Commands of the harness that stand in sentences and tables, between single backquotes."""
+    text = re.sub(r"^ *```.*?^ *```$", "", page.read_text("utf-8"), flags=re.M | re.S)
+    return [" ".join(found.split()) for found in re.findall(r"`(harness [a-z][^`]*)`", text)]
+
+
+def must_be_options(line: str) -> None:
+    """Check that a command has these options; values and arguments may be missing.
+
+    Raises:
+        AssertionError: if a command or an option does not exist.
+    """
+    words = words_of(line)[1:]
+    command = typer.main.get_command(app)
+    context = command.make_context("harness", [], resilient_parsing=True)
+    while hasattr(command, "get_command") and words and words[0].islower():
+        found = command.get_command(context, words[0])
+        assert found is not None, f"no such command: {line}"
+        command, words = found, words[1:]
+    known = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
+    for word in words:
+        assert not word.startswith("--") or word.partition("=")[0] in known, f"{word}: {line}"
 
 
 def run_page(page: Path, harness: Run) -> Iterator[tuple[str, str, str]]:

@@ -1,11 +1,11 @@
-"use strict";
 // Draws the report from the JSON in #contents. Names are set as text and never parsed as HTML.
 (() => {
   const report = JSON.parse(document.getElementById("contents").textContent);
   const { models, boards } = report;
   const view = document.getElementById("view");
   const MISSING = "—";
-  const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "plus"];
+  const SHAPES = ["circle", "square", "triangle", "diamond", "down", "cross", "plus", "right"];
+  const OFFSETS = [4, -7, 15, -18, 26, -29, 37]; // of labels below their dot
   const COLOURS = 8; // of lines; then come the same colours, dashed
   const kinds = Object.keys(report.kinds);
   const ticked = new Map(); // place of a board -> the rows whose lines are drawn
@@ -49,6 +49,22 @@
     : short(value);
   const short = (value) =>
     Math.abs(value) >= 1000 ? number(value, 0) : String(Number(value.toPrecision(4)));
+
+  // ---- files ---------------------------------------------------------------------------------
+
+  const heading = () => view.querySelector("h1").textContent;
+  const offers = (title, forms, save) => el("p", { class: "files" }, forms.map((form) =>
+    el("button", { type: "button", "aria-label": `${title} as ${form}`, onclick: () => save(form) },
+      form)));
+
+  // A panel with its drawing and the files of it; the legends that explain it go into the files.
+  function panelOf(title, node) {
+    const legend = () => [node.closest("figure"), node.closest(".panels > div")].flatMap((one) =>
+      [...one.querySelectorAll(one.tagName === "FIGURE" ? ":scope > .legend > li" : ".legend > li")]);
+    return el("div", { class: "panel" }, node, offers(title, files.drawings, (form) =>
+      files.saveDrawing(form, `${heading()} ${node.closest("figure").id.replace("figure-", "")} ${title}`,
+        node, legend())));
+  }
 
   // ---- tables that sort ----------------------------------------------------------------------
 
@@ -105,8 +121,15 @@
     const table = el("table", {}, el("caption", {}, caption),
       el("thead", {}, el("tr", {}, heads)), body);
     draw();
-    const node = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-      table);
+    const scroll = el("div", { class: "scroll", tabindex: "0", role: "region",
+      "aria-label": caption }, table);
+    const cells = (row) => columns.map((column) => ({ ...files.cellOf(el("td", {}, column.cell(row))),
+      number: column.number ? column.number(row) : undefined,
+      ends: column.ends ? column.ends(row) : undefined }));
+    const node = el("div", {}, scroll, offers(caption, files.tables, (form) => files.saveTable(form, {
+      title: view.contains(node) && caption !== heading() ? `${heading()} ${caption}` : caption,
+      heads: columns.map((column) => column.title),
+      align: columns.map((column) => column.align), rows: ordered().map(cells) })));
     return { node, draw };
   }
 
@@ -190,7 +213,7 @@
     }
     const rough = (high - low || 1) / most;
     const power = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].map((n) => n * power).find((one) => one >= rough);
+    const step = [1, 2, 2.5, 5, 10].map((n) => n * power).find((one) => one >= rough);
     const found = [];
     for (let n = Math.ceil(low / step - 1e-9); n * step <= high + step * 1e-6; n++)
       found.push(Number((n * step).toPrecision(10)));
@@ -202,13 +225,17 @@
     const paths = {
       square: `M${x - r} ${y - r}h${2 * r}v${2 * r}h${-2 * r}z`,
       triangle: `M${x} ${y - r - 1}l${r + 1} ${2 * r}h${-2 * r - 2}z`,
+      down: `M${x} ${y + r + 1}l${r + 1} ${-2 * r}h${-2 * r - 2}z`,
+      right: `M${x + r + 1} ${y}l${-2 * r} ${r + 1}v${-2 * r - 2}z`,
       diamond: `M${x} ${y - r - 1}l${r + 1} ${r + 1}l${-r - 1} ${r + 1}l${-r - 1} ${-r - 1}z`,
       cross: `M${x - r} ${y - r}l${2 * r} ${2 * r}M${x - r} ${y + r}l${2 * r} ${-2 * r}`,
       plus: `M${x - r} ${y}h${2 * r}M${x} ${y - r}v${2 * r}`,
     };
     const name = SHAPES[shape % SHAPES.length];
-    return name === "circle" ? svg("circle", { cx: x, cy: y, r, ...attributes })
-      : svg("path", { d: paths[name], ...attributes });
+    if (name === "circle") return svg("circle", { cx: x, cy: y, r, ...attributes });
+    const isOpen = name === "cross" || name === "plus"; // it has no inside
+    return svg("path", { d: paths[name], ...attributes,
+      class: [attributes.class, isOpen ? "open" : null].filter(Boolean).join(" ") || null });
   }
 
   const tip = (text) => svg("title", {}, text);
@@ -276,7 +303,7 @@
           : marker(panel.markers[which].shape * 2, x(mark), middle,
             { class: `mark p${panel.markers[which].colour}` }))));
     });
-    return el("div", { class: "panel" }, drawing(panel.title, width, height,
+    return panelOf(panel.title, drawing(panel.title, width, height,
       svg("text", { class: "title", x: left, y: 14 }, panel.title), grid, drawn,
       svg("text", { x: (left + width) / 2, y: height - 3, "text-anchor": "middle" },
         panel.axis.label)));
@@ -309,7 +336,8 @@
     const parts = [
       places(panel.x, x0, x1, logX, 5).map(([value, label]) => [
         svg("path", { class: "grid", d: `M${x(value)} ${top}V${height - bottom}` }),
-        svg("text", { x: x(value), y: height - bottom + 14, "text-anchor": "middle" }, label)]),
+        svg("text", { x: Math.min(x(value), width - 3.2 * label.length),
+          y: height - bottom + 14, "text-anchor": "middle" }, label)]),
       places(panel.y, y0, y1, logY, 5).map(([value, label]) => [
         svg("path", { class: "grid", d: `M${left} ${y(value)}H${width - right}` }),
         svg("text", { x: left - 5, y: y(value) + 4, "text-anchor": "end" }, label)]),
@@ -339,14 +367,14 @@
           const text = `${name}${label}: ${onAxis(panel.x, a)}, ${onAxis(panel.y, b)}`;
           const ticked = panel.x.ticks && panel.x.ticks.length
             ? `${name}, ${panel.x.ticks[a]}: ${onAxis(panel.y, b)}` : text;
-          const dot = marker(Math.min(colour, 3 + (colour % 3)) % 4, x(a), y(b), {});
+          const dot = marker(colour, x(a), y(b), {});
           dot.append(tip(ticked));
           return dot;
         }),
         labels && labels.length > 1 ? of.map(([a, b], i) =>
           svg("text", { class: "label", x: x(a) + 6, y: y(b) + 12 }, labels[i])) : null);
     });
-    return el("div", { class: "panel" }, drawing(panel.title, width, height, parts, drawn));
+    return panelOf(panel.title, drawing(panel.title, width, height, parts, drawn));
   }
 
   function dotsPanel(board, panel, keep, wanted) {
@@ -361,13 +389,16 @@
     const labels = dots.filter(([row, , , front]) => front || wanted.has(row)).map(([row, a, b]) => {
       const text = clipped(rowName(board, board.rows[row]), 22);
       const wide = 6 * text.length, left = x(a) + 7 + wide > width ? x(a) - 7 - wide : x(a) + 7;
-      const spots = [4, -7, 15, -18, 26, -29, 37].map((dy) => y(b) + dy);
+      const spots = OFFSETS.map((dy) => y(b) + dy);
       const free = (top) => top > 28 && top < height - 44 && !taken.some(([l, t, r]) =>
         left < r && left + wide > l && Math.abs(top - t) < 11);
       const top = spots.find(free);
       if (top === undefined) return null;
       taken.push([left, top, left + wide]);
-      return svg("text", { class: "label", x: left, y: top }, text);
+      const isMoved = top !== y(b) + OFFSETS[0];
+      return [isMoved ? svg("path", { class: "leader", d: `M${x(a)} ${y(b)}L${left < x(a)
+        ? left + wide : left} ${top - 4}` }) : null,
+        svg("text", { class: "label", x: left, y: top }, text)];
     });
     const drawn = dots.map(([row, a, b]) => {
       const kind = kinds.indexOf(models[board.rows[row].model].kind);
@@ -376,7 +407,7 @@
         + ` ${onAxis(panel.y, b)}`));
       return dot;
     });
-    return el("div", { class: "panel" }, drawing(panel.title, width, height, parts,
+    return panelOf(panel.title, drawing(panel.title, width, height, parts,
       svg("path", { class: "front", d: path.join("") }), drawn, labels));
   }
 
@@ -397,12 +428,19 @@
       }
       return node;
     };
+    const title = [panel.title, panel.axis.label].filter(Boolean).join(", ");
+    const cells = (name, row) => [{ text: name }, ...row.map((value) => ({
+      text: value === null ? MISSING : onAxis(panel.axis, value), number: value }))];
+    const save = (form) => files.saveTable(form, { title: `${heading()} ${title}`,
+      heads: [panel.corner, ...panel.columns], align: ["l", ...panel.columns.map(() => "r")],
+      rows: panel.rows.map((name, place) => cells(name, panel.values[place])) });
     return el("div", { class: "panel scroll" }, el("table", { class: "matrix" },
-      el("caption", {}, [panel.title, panel.axis.label].filter(Boolean).join(", ")),
+      el("caption", {}, title),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, panel.corner),
         panel.columns.map((name) => el("th", { scope: "col", class: "r" }, name)))),
       el("tbody", {}, panel.rows.map((name, i) =>
-        el("tr", {}, el("th", { scope: "row" }, name), panel.values[i].map(cell))))));
+        el("tr", {}, el("th", { scope: "row" }, name), panel.values[i].map(cell))))),
+      offers(title, files.tables, save));
   }
 
   function kindLegend(board) {
@@ -417,7 +455,7 @@
   const lineLegend = (lines) => el("ul", { class: "legend" }, lines.map(([colour, name]) =>
     el("li", {}, svg("svg", { width: 26, height: 12, viewBox: "0 0 26 12", "aria-hidden": "true" },
       svg("g", { class: `line p${colour % COLOURS}${colour >= COLOURS ? " dashed" : ""}` },
-        svg("path", { d: "M1 6H25" }))), name)));
+        svg("path", { d: "M1 6H25" }), marker(colour, 13, 6, {}))), name)));
   const markLegend = (panel) => el("ul", { class: "legend" }, panel.markers.map((one) =>
     el("li", {}, swatch(`mark p${one.colour}`, one.shape * 2), one.label)));
 
@@ -503,9 +541,9 @@
       const named = [
         { title: "model", align: "l", value: (row) => models[row.model].name,
           cell: (row) => [tickBox(row), modelLink(models[row.model].name),
-            row.options ? el("span", { class: "options" }, row.options) : null,
             row.mark ? el("sup", { title: report.meanings[row.mark] }, row.mark) : null,
-            row.warnings.length ? el("sup", { title: row.warnings.join(" ") }, "‡") : null] },
+            row.warnings.length ? el("sup", { title: row.warnings.join(" ") }, "‡") : null,
+            row.options ? el("span", { class: "options" }, row.options) : null] },
         hasRanks ? { title: "rank", align: "r",
           about: "Models that can't be told apart share ranks; press a rank to see which.",
           value: (row) => { const at = board.ranks[board.rows.indexOf(row)];
@@ -518,7 +556,8 @@
           const column = board.columns[at];
           return { title: column.name.split("/").slice(common).join("/"), align: "r", descends: !column.lower,
             about: column.lower ? "less is better" : "more is better",
-            value: (row) => row.values[at],
+            value: (row) => row.values[at], number: (row) => row.values[at],
+            ends: (row) => row.ends[at],
             cell: (row) => {
               const value = row.values[at], ends = row.ends[at];
               if (value === null) return MISSING;
@@ -637,7 +676,7 @@
     return [
       el("h1", {}, model.name),
       el("dl", { class: "card" }, facts.map(([name, text]) => [el("dt", {}, name),
-        el("dd", {}, text)])),
+        el("dd", {}, name === "made from" ? modelLink(text) : text)])),
       el("h2", {}, "Scores"),
       scores.length ? sortable(`Scores of ${model.name}`, [
         { title: "board", align: "l", value: ({ board }) => boardTitle(board),
@@ -649,6 +688,8 @@
           cell: ({ board, column }) => board.columns[column].name },
         { title: "value", align: "r", descends: true,
           value: ({ row, column }) => row.values[column],
+          number: ({ row, column }) => row.values[column],
+          ends: ({ row, column }) => row.ends[column],
           cell: ({ board, row, column }) => [shown(board.columns[column], row.values[column]),
             row.mark ? el("sup", { title: report.meanings[row.mark] }, row.mark) : null,
             row.ends[column] ? el("small", {}, ` [${row.ends[column].map((end) =>
@@ -680,7 +721,7 @@
     const named = of.map((model, place) => [place, model.name]);
     const panels = axes.map(([title, which, percent, label]) => {
       const isPositive = of.every((model) => model.curve.every((one) => one[which] !== 0));
-      const panel = { title, x: { label: "step" }, y: { label, percent, log: percent && isPositive } };
+      const panel = { title, x: { label: "step" }, y: { label, percent, log: isPositive } };
       return linesPanel(panel, of.map((model, place) => [place, model.name,
         model.curve.filter((one) => one[which] !== null).map((one) => [one[0], one[which]]), []]));
     });

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from toy import POINTS, toy_dataset, toy_patches
 
-from harness import Block, Descriptions
+from harness import Block, Descriptions, registry
 from harness.distances import HAMMING, L2
 from harness.errors import InputError
 from harness.pictures import canvas, mistakes, neighbours, patches, plane
@@ -140,11 +140,12 @@ def test_a_map_of_bits_is_drawn():
     assert image.shape == (plane.HEIGHT + 2 * canvas.TEXT, canvas.WIDTH, 3)
 
 
+FAMILIES = sorted({name.partition("/")[0] for name in registry.names("protocols")})
 PICTURES = [("mistakes",), ("neighbours", "7"), ("point", "3"), ("map",)]
 
 
 @pytest.mark.parametrize("of", PICTURES, ids=lambda of: of[0])
-@pytest.mark.parametrize("protocol", ["hpatches", "phototour", "romepatches"])
+@pytest.mark.parametrize("protocol", FAMILIES)
 def test_the_command_draws_every_protocol(tmp_path, monkeypatch, run, protocol, of):
     monkeypatch.chdir(tmp_path)
     status, out, err = run("show", of[0], protocol, *of[1:], "--model", "pixels")

@@ -3,13 +3,21 @@
 These tests need Chromium, which `.ci/run` installs; they are skipped where there is none.
 """
 
+import csv
+import io
 import shutil
+import xml.etree.ElementTree as ET
 
+import cv2
 import pytest
+from hostile_names import HOSTILE
 from reports import EVIL, write_results
+from toy import measured
 
+from harness.escape import csv_cell, latex, markdown
+from harness.records import leaderboard
 from harness.report import document
-from harness.report.contents import contents, read
+from harness.report.contents import Folder, contents, read
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -138,6 +146,62 @@ def test_all_works_by_keyboard(show):
     page.locator("tbody a").first.focus()
     page.keyboard.press("Enter")
     titled(page, "alpha")
+
+
+def saved(page, button, folder):
+    """The file that a button saves."""
+    with page.expect_download() as download:
+        button.click()
+    file = folder / download.value.suggested_filename
+    download.value.save_as(file)
+    return file
+
+
+def test_a_drawing_is_saved_as_svg_and_png_of_a_column_s_width(show, tmp_path):
+    page = show(BOARD, color_scheme="dark")
+    panel = page.locator("#figure-headlines .panel").first
+    drawn = ET.parse(saved(page, panel.get_by_text("SVG", exact=True), tmp_path)).getroot()
+    assert drawn.get("width") == "3.3in"
+    texts = [text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"alpha", "verification/ap", "handcrafted"} <= {*texts}
+    assert not any("class" in one.attrib for one in drawn.iter())
+    image = cv2.imread(str(saved(page, panel.get_by_text("PNG", exact=True), tmp_path)))
+    assert image.shape[1] == 990 and image[-1, -1].tolist() == [255, 255, 255]
+
+
+def test_a_table_is_saved_as_it_is_shown(show, tmp_path):
+    page = show(BOARD)
+    page.fill("input[type=search]", "alp")
+    page.select_option("label:has-text('Options') select", "=")
+    files = {
+        form: saved(page, page.get_by_label(f"split all as {form}"), tmp_path).read_text("utf-8")
+        for form in ("CSV", "Markdown", "LaTeX")
+    }
+    head, row = csv.reader(files["CSV"].splitlines())
+    assert row[0] == "alpha" and float(row[head.index("verification/ap")]) == 0.81
+    assert "| alpha | 1\u20132 | **81.00** |" in files["Markdown"]
+    assert r"alpha & 1--2 & \textbf{81.00} &" in files["LaTeX"]
+
+
+def test_saved_names_are_escaped_as_those_of_tables_in_files(browser, tmp_path):
+    names = [*HOSTILE, "a--b", "---", "~x^2", "'x'", '"x"', "é ß 猫 ﬁ", "\\", "{}", "%", "&", ",,x"]
+    records = [one for name in names for one in measured(name)]
+    board = leaderboard.board(("toy", "toy-data", "all"), records)
+    (tmp_path / "page.html").write_text(
+        document.to_html(contents(Folder([board], [], {}))), "utf-8"
+    )
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri() + BOARD)
+    texts = {
+        form: saved(page, page.get_by_label(f"split all as {form}"), tmp_path).read_text("utf-8")
+        for form in ("CSV", "Markdown", "LaTeX")
+    }
+    page.close()
+    cells = {row[0] for row in csv.reader(io.StringIO(texts["CSV"]))}
+    for name in names:
+        assert csv_cell(name) in cells
+        assert f"| {markdown(name)} |" in texts["Markdown"]
+        assert f"\n{latex(name)} &" in texts["LaTeX"]
 
 
 def test_hostile_names_are_text(show):

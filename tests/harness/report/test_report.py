@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import xml.etree.ElementTree as ET
+from itertools import combinations
 
 import cv2
 import numpy as np
@@ -43,6 +44,54 @@ def embedded(page):
 
 def board_of(*records):
     return leaderboard.board(("toy", "toy-data", "all"), records)
+
+
+MATRICES = {  # of colour-blindness, on linear RGB: Machado et al. 2009, table 1, severity 1
+    "none": np.eye(3),
+    "protanopia": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+    "deuteranopia": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+    "tritanopia": [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]],
+}
+APART = 12  # the least difference of two colours, in CIE L*a*b*
+
+
+def seen(colour, matrix, opacity=1.0, paper="#ffffff"):
+    """A colour as CIE L*a*b*, as seen with a kind of colour-blindness."""
+    values = [[int(each[i : i + 2], 16) for i in (1, 3, 5)] for each in (colour, paper)]
+    drawn = opacity * np.array(values[0]) + (1 - opacity) * np.array(values[1])
+    share = drawn / 255
+    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    rgb = np.clip(np.array(matrix) @ linear, 0, 1).astype(np.float32)
+    return cv2.cvtColor(rgb[None, None], cv2.COLOR_LRGB2Lab)[0, 0].astype(float)
+
+
+def themes():
+    """The colours of each theme of the page, by name."""
+    style = (document.PAGE / "page.css").read_text("utf-8")
+    for rules in re.findall(r"\{([^{}]*--paper:[^{}]*)\}", style):
+        yield dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", rules))
+
+
+@pytest.mark.parametrize("kind", MATRICES)
+def test_colours_are_distinct_for_the_colour_blind(kind):
+    sets = [(paper.COLOURS, 1, "#ffffff")]
+    for theme in themes():
+        lines = [theme[f"p{i}"] for i in range(8)]
+        bars = [theme[f"k{i}"] for i in range(4)]
+        sets += [(lines, 1, theme["paper"]), (bars, 0.55, theme["paper"])]
+    assert len(sets) == 7
+    for colours, opacity, background in sets:
+        for a, b in combinations(colours, 2):
+            a_seen, b_seen = (seen(one, MATRICES[kind], opacity, background) for one in (a, b))
+            assert np.linalg.norm(a_seen - b_seen) > APART, (a, b)
+
+
+def test_a_wrapped_model_has_the_card_of_the_model_inside(measured_here):
+    found = {model["name"]: dict(model["facts"]) for model in contents(measured_here)["models"]}
+    signs, inside = found["adasample|signs"], found["adasample"]
+    assert signs["made from"] == "adasample" and "made from" not in inside
+    assert signs["limits"] == inside["limits"] and signs["recipe"] == "adasample"
+    assert signs["distance"] == "hamming" and inside["distance"] == "l2"
 
 
 def test_the_same_results_give_the_same_bytes(folder, page):
@@ -161,7 +210,7 @@ def test_chosen_models_alone_are_drawn(folder, tmp_path):
     assert ">gamma<" in svg and ">beta<" not in svg
 
 
-@pytest.mark.parametrize("family", ["hpatches", "oxford", "phototour", "eth"])
+@pytest.mark.parametrize("family", ["hpatches", "hpatches-sequences", "oxford", "phototour", "eth"])
 def test_figures_of_the_results_hold_numbers_of_the_records(measured_here, family):
     boards = [board for board in measured_here.boards if board.family == family]
     for board in boards:
@@ -199,8 +248,8 @@ def test_the_command_writes_page_or_figures(folder, tmp_path, run):
     [
         (("--figures", "F", "--out", "P"), "--figures writes no page"),
         (("--model", "alpha"), "give one of them"),
-        (("--data", "D"), "--data needs --protocol"),
-        (("--protocol", "toy"), "are of --data, which is missing"),
+        (("--data", "D"), "are of --protocol, which is missing"),
+        (("--protocol", "toy"), "--protocol needs --model"),
         (("--figures", "F", "--model", "alpa"), "did you mean 'alpha'"),
     ],
 )

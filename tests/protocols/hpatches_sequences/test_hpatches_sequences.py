@@ -14,9 +14,11 @@ from harness.contracts import check_protocol
 from harness.distances import HAMMING, L2
 from harness.errors import InputError
 from harness.evaluation import evaluate
+from harness.records import leaderboard
 from harness.statistics import interval_of_mean
 from protocols.hpatches_sequences import images, names
 from protocols.hpatches_sequences import protocol as evaluation
+from protocols.hpatches_sequences.figures import figures
 from protocols.hpatches_sequences.homography import (
     Ransac,
     corner_error,
@@ -28,6 +30,7 @@ from protocols.hpatches_sequences.matching import mutual
 from protocols.hpatches_sequences.protocol import (
     ESTIMATED,
     MATCHED,
+    PARTS,
     SCORES,
     hpatches_sequences,
     pair_scores,
@@ -512,3 +515,33 @@ def test_the_split_of_a_record_tells_the_keypoints_and_the_size(small):
     for given in ({"keypoints": 80}, {"size": 70}):
         with pytest.raises(InputError, match="split full-90-60px: it is of 90 keypoints"):
             hpatches_sequences(data=small, split="full-90-60px", **given)
+
+
+def board_of(*names, data):
+    protocol = hpatches_sequences(data=data, keypoints=90)
+    records = [one for name in names for one in evaluate(harness.load_model(name), [protocol])]
+    return leaderboard.board(("hpatches-sequences", "small", "full-90"), records)
+
+
+def test_figures_show_every_threshold_and_kind_of_change(small):
+    board = board_of("rootsift", data=small)
+    (record,) = board.rows[0]
+    marked, *curves = figures(board)
+    for bars in marked.panels:
+        (bar,) = bars.bars
+        assert bar.value == record.scores[bars.title]
+        assert bar.marks == tuple(record.scores[f"{kind}/{bars.title}"] for kind in PARTS)
+    for figure, thresholds in zip(curves, (MATCHED, ESTIMATED), strict=True):
+        assert [panel.title for panel in figure.panels] == ["all sequences", *PARTS]
+        for panel in figure.panels:
+            start = f"{panel.title}/" if panel.title in PARTS else ""
+            assert panel.lines[0].points == tuple(
+                (t, record.scores[f"{start}{figure.name}-{t}px"]) for t in thresholds
+            )
+
+
+def test_one_kind_of_change_is_not_drawn_twice(tmp_path):
+    write_sequence(tmp_path / "v_only", VIEWS[:1], seed=3)
+    marked, *curves = figures(board_of("rootsift", data=tmp_path))
+    assert all(not bars.markers for bars in marked.panels)
+    assert [len(figure.panels) for figure in curves] == [1, 1]

@@ -433,7 +433,7 @@ def test_tables_without_records_are_removed(tmp_path, write):
     file = results.save(tmp_path, measured("sift"))
     other = replace(toy_cells(), dataset=replace(toy_cells().dataset, name="other"))
     results.save(tmp_path, measured("sift", protocol=other))
-    assert len(write(tmp_path)) == 10
+    assert len(write(tmp_path)) == 12
     file.unlink()
     assert len(write(tmp_path)) == 5
     assert len(list(tmp_path.rglob("cross_scene.*"))) == 2
@@ -495,3 +495,14 @@ def test_a_model_of_partly_unknown_training_stands_for_no_scene():
     assert [row.name for row in found.others] == ["net.lib"]
     assert found.others[0].mark == "?"
     assert found.others[0].cells[1].train == "lib+?"
+
+
+def test_the_latex_table_has_the_cells_of_the_markdown_table():
+    records = [*(measured(f"net_a.{scene}", scene) for scene in SCENES), measured("a|b")]
+    board = leaderboard.board(("field", "toy-data", "all"), [*records])
+    text = cross_scene.texts_of(board)[".tex"]
+    assert text.startswith("% field on toy-data, split all\n")
+    assert r"train $\to$ test & dim & nd $\to$ lib & yos $\to$ lib &" in text
+    assert r"net\_a & 8 & 10.00 {\scriptsize [5.00, 20.00]} &" in text
+    assert r"a\textbar{}b & 8 & 10.00 {\scriptsize [5.00, 20.00]} &" in text
+    assert text.count(r"\begin{tabular}") == 2 == text.count(r"\end{tabular}")
