@@ -29,7 +29,7 @@ def models(
             help="Only models with this licence, for example MIT. permissive: code, weights and"
             " images of the training are under 0BSD, Apache-2.0, BSD-2-Clause, BSD-3-Clause,"
             " BSL-1.0, CC-BY-2.0, CC-BY-3.0, CC-BY-4.0, CC0-1.0, ISC, MIT, MIT-0, Unlicense or"
-            " Zlib, or in the public domain (LicenseRef-public-domain). share-alike: also under"
+            " Zlib, or in the public domain. share-alike: also under"
             " CC-BY-SA-2.0, CC-BY-SA-3.0 or CC-BY-SA-4.0.",
         ),
     ] = None,
