@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, cast
 from unicodedata import category
 
 from harness.errors import FileInTheWayError, InputError
@@ -293,7 +293,7 @@ def _unpacked(file: Path) -> Iterator[IO[bytes]]:
             yield io.BufferedReader(_Xz(packed, _size_of_data(packed)), PIECE)
         elif form == "tar.gz":
             with gzip.open(packed) as stream:
-                yield stream
+                yield cast(IO[bytes], stream)
         else:
             yield packed
 
