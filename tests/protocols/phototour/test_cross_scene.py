@@ -435,8 +435,8 @@ def test_tables_without_records_are_removed(tmp_path, write):
     results.save(tmp_path, measured("sift", protocol=other))
     assert len(write(tmp_path)) == 12
     file.unlink()
-    assert len(write(tmp_path)) == 5
-    assert len(list(tmp_path.rglob("cross_scene.*"))) == 2
+    assert len(write(tmp_path)) == 6
+    assert len(list(tmp_path.rglob("cross_scene.*"))) == 3
 
 
 def test_files_stand_beside_the_leaderboard_and_are_the_same_again(tmp_path, write):
@@ -444,7 +444,8 @@ def test_files_stand_beside_the_leaderboard_and_are_the_same_again(tmp_path, wri
         results.save(tmp_path, record)
     files = write(tmp_path)
     assert [file.name for file in files] == [
-        "leaderboard.csv", "leaderboard.md", "leaderboard.tex", "cross_scene.csv", "cross_scene.md",
+        "leaderboard.csv", "leaderboard.md", "leaderboard.tex",
+        "cross_scene.csv", "cross_scene.md", "cross_scene.tex",
     ]  # fmt: skip
     assert len({file.parent for file in files}) == 1
     before = [file.read_bytes() for file in files]
