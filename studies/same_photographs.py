@@ -40,7 +40,7 @@ def cut(most: float) -> Callable[[Grey, np.random.Generator], Grey]:
         by = rng.uniform(0.3, 1)
         small = cv2.resize(part, None, fx=by, fy=by, interpolation=cv2.INTER_AREA)
         encoded = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, 30])[1]
-        read = cv2.imdecode(encoded, cv2.IMREAD_GRAYSCALE)
+        read = np.asarray(cv2.imdecode(encoded, cv2.IMREAD_GRAYSCALE))
         return (255 * (read / 255.0) ** rng.uniform(0.7, 1.4)).astype(np.uint8)
 
     return changed

@@ -171,10 +171,10 @@ def build(
     check_name(out, name)
     with placing(out) as folder:
         listed = photographs.find(images)
-        if tests is not None and (pairs := same_photograph.shared(images, tests)):
+        if tests is not None and (tested := same_photograph.shared(images, tests)):
             raise InputError(
-                f"{len(pairs)} images of {images} are test images of {tests}:"
-                f" {pairs[0].first} is {pairs[0].second}; take them out of the folder"
+                f"{len({pair.first for pair in tested})} images of {images} are test images of"
+                f" {tests}: {tested[0].first} is {tested[0].second}; take them out of the folder"
             )
         left_out: Mapping[str, str] = {}
         work = folder.with_name(f".{out.name}.{KEPT}")

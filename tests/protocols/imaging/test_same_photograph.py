@@ -126,6 +126,14 @@ def test_a_scene_of_photographs_of_the_tests_is_refused(folders, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_scene_of_other_photographs_goes_on(folders, tmp_path):
+    """To the next check: two images are too few here."""
+    train, tests = folders
+    (train / "coffee.png").unlink()
+    with pytest.raises(ValueError, match=r"has 1 images that can be read, astronaut\.png"):
+        build_phototour(train, tmp_path / "out", tests=tests)
+
+
 @pytest.mark.data
 @pytest.mark.parametrize(
     "train", ["images/lund", "sfm/castle-P30", "sfm/entry-P10", "sfm/SceauxCastle"]
