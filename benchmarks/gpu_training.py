@@ -134,6 +134,11 @@ def _recipes(setting: Setting) -> list[str]:
     return ["hardnet", "l2net-cs"] if setting.quick else recipe.names()
 
 
+def _precisions(setting: Setting) -> dict[str, torch.dtype]:
+    """Both; for a test float32 alone, as many processors compute bfloat16 very slowly."""
+    return {"float32": torch.float32} if setting.quick else PRECISIONS
+
+
 def resume(setting: Setting) -> Iterator[Found]:
     """A training that is stopped and resumed, beside one that is not."""
     # SOSNet trains with Adam, whose steps are counted on the device where it is fused.
@@ -162,7 +167,7 @@ def learning(setting: Setting) -> Iterator[Found]:
         f"steps_per_epoch={count}", "epochs=1", f"method.pairs={pairs}", "held_out=0.25",
         "optimiser.lr=1.0",
     ]  # fmt: skip
-    for name, precision in PRECISIONS.items():
+    for name, precision in _precisions(setting).items():
         run = run_of("hardnet", setting, setting.device, more, precision=precision, points=points)
         told = list(loop.train(run, _made(setting, name)))
         before, after = told[0].fpr95, told[-1].fpr95
@@ -176,7 +181,7 @@ def speed(setting: Setting) -> Iterator[Found]:
     """Patches trained a second, in batches of 1,024."""
     patches, count = (192, 1) if setting.quick else (1024, 50)
     for name in ("hardnet", "l2net+", "adasample")[: 1 if setting.quick else 3]:
-        for kind, precision in PRECISIONS.items():
+        for kind, precision in _precisions(setting).items():
             found = ours(name, patches, count, setting.device, precision)
             wanted = kind == "bfloat16" and name == "hardnet" and setting.device.type == "cuda"
             yield Found(
