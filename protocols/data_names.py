@@ -109,5 +109,7 @@ FAMILIES = (
         },
         grows=True,
     ),
+    Family("open-photographs", parts={"attribution": (), "share-alike": ()}),
+    Family("gpl-photographs"),
 )
 # fmt: on

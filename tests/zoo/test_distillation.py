@@ -204,4 +204,4 @@ def test_the_card_has_the_limits_of_the_teacher(tmp_path):
 def test_a_student_has_its_licence_and_that_of_its_teacher(own, of_teacher, told):
     made = recipe.read("hardnet", [f"licence={own}"])
     by = None if of_teacher is None else replace(teacher(), name="x", licence=of_teacher)
-    assert command._licence(made, by) == told
+    assert command._licence(made, (), by) == told

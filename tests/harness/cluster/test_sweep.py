@@ -65,9 +65,9 @@ def alone(training, tmp_path):
 
 
 @contextmanager
-def asked(out, threads=1):
+def asked(out, threads=None):
     with token.placed(out / sweep.TOKENS) as name:
-        yield sweep.Work(out, "cpu", threads, name)
+        yield sweep.Work(out, "cpu", threads or torch.get_num_threads(), name)
 
 
 def test_a_killed_worker_of_another_address_loses_nothing(training, alone, told, tmp_path):
