@@ -19,7 +19,7 @@ from harness.files import atomic
 from harness.records import markdown_table
 from protocols.imaging import photographs
 from protocols.imaging.grey import Grey, read_grey
-from protocols.imaging.same_photograph import SAME, differences, fingerprints
+from protocols.imaging.same_photograph import SAME, cut, differences, fingerprints
 
 SIZE = 512  # pixels of the longer side of the images that are changed
 COPIES = 150  # images that are changed
@@ -27,16 +27,11 @@ CLOSEST = 10  # pairs of different photographs that are shown
 COLUMNS = ("", "pairs", "least", "median", "99 %", "most", f"found, at most {SAME} bits")
 
 
-def cut(most: float) -> Callable[[Grey, np.random.Generator], Grey]:
+def copied(most: float) -> Callable[[Grey, np.random.Generator], Grey]:
     """Cut up to a share off each side, reduce to 30 to 100 %, compress as JPEG, change gamma."""
 
     def changed(image: Grey, rng: np.random.Generator) -> Grey:
-        height, width = image.shape
-        top, bottom, left, right = rng.uniform(0, most, 4)
-        part = image[
-            round(top * height) : height - round(bottom * height),
-            round(left * width) : width - round(right * width),
-        ]
+        part = cut(image, *rng.uniform(0, most, 4))
         by = rng.uniform(0.3, 1)
         small = cv2.resize(part, None, fx=by, fy=by, interpolation=cv2.INTER_AREA)
         encoded = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, 30])[1]
@@ -58,7 +53,7 @@ def turned(degrees: float) -> Callable[[Grey, np.random.Generator], Grey]:
 
 
 CHANGES = {
-    **{f"cut by up to {100 * most:g} %": cut(most) for most in (0, 0.02, 0.05, 0.1, 0.15, 0.2)},
+    **{f"cut by up to {100 * most:g} %": copied(most) for most in (0, 0.02, 0.05, 0.1, 0.15, 0.2)},
     **{f"turned by {degrees} degrees": turned(degrees) for degrees in (1, 3, 5)},
 }
 

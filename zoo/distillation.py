@@ -24,7 +24,7 @@ from zoo.adasample import AdaSample, Distance, Negatives
 from zoo.distillation_losses import regression, relational
 from zoo.doap import BinaryDOAP
 from zoo.training.groups import Groups
-from zoo.training.method import Batch, Describe
+from zoo.training.method import Batch, Describe, Method
 from zoo.training.together import gathered, part
 
 Grey = Float[torch.Tensor, "n 1 side side"]
@@ -148,7 +148,29 @@ def describing(teacher: Descriptor) -> Callable[[Grey], Vectors]:
     return describe
 
 
-class DistilledAdaSample(AdaSample):
+class Distilled(Method):
+    """The loss of the next class of a method's bases, and distillation by its `lesson`."""
+
+    lesson: Lesson
+
+    def study(self, patches: Callable[[int], Patches], groups: Groups) -> None:
+        """Open the teacher."""
+        super().study(patches, groups)
+        self.teacher = self.lesson.begin()
+
+    def forward(self, batch: Batch) -> Float[torch.Tensor, ""]:
+        """The loss of one batch."""
+        watched = Watched(batch.describe)
+        loss: torch.Tensor = super().forward(replace(batch, describe=watched))
+        vectors = self.learning(torch.cat(watched.vectors))
+        return loss + self.lesson(torch.cat(watched.patches), vectors)
+
+    def learning(self, vectors: Vectors) -> Vectors:
+        """The student's vectors as they are compared with the teacher's."""
+        return vectors
+
+
+class DistilledAdaSample(Distilled, AdaSample):
     """AdaSample's loss of a student's vectors, and distillation."""
 
     def __init__(
@@ -200,19 +222,8 @@ class DistilledAdaSample(AdaSample):
         )
         self.lesson = Lesson(teacher, weight, follows)
 
-    def study(self, patches: Callable[[int], Patches], groups: Groups) -> None:
-        """Open the teacher."""
-        super().study(patches, groups)
-        self.teacher = self.lesson.begin()
 
-    def forward(self, batch: Batch) -> Float[torch.Tensor, ""]:
-        """The loss of one batch."""
-        watched = Watched(batch.describe)
-        loss = super().forward(replace(batch, describe=watched))
-        return loss + self.lesson(torch.cat(watched.patches), torch.cat(watched.vectors))
-
-
-class DistilledBinaryDOAP(BinaryDOAP):
+class DistilledBinaryDOAP(Distilled, BinaryDOAP):
     """DOAP's loss of a student's bits, and distillation of the distances of its relaxed codes.
 
     Squared Euclidean distances of codes of -1 and 1 are four times Hamming distances.
@@ -239,14 +250,6 @@ class DistilledBinaryDOAP(BinaryDOAP):
         super().__init__(patches=patches, images=images, share=share)
         self.lesson = Lesson(teacher, weight, "distances")
 
-    def study(self, patches: Callable[[int], Patches], groups: Groups) -> None:
-        """Open the teacher."""
-        super().study(patches, groups)
-        self.teacher = self.lesson.begin()
-
-    def forward(self, batch: Batch) -> Float[torch.Tensor, ""]:
-        """The loss of one batch."""
-        watched = Watched(batch.describe)
-        loss = super().forward(replace(batch, describe=watched))
-        code, _ = self.compared(torch.cat(watched.vectors))
-        return loss + self.lesson(torch.cat(watched.patches), code)
+    def learning(self, vectors: Vectors) -> Vectors:
+        """The relaxed codes."""
+        return self.compared(vectors)[0]

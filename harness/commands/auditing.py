@@ -95,15 +95,14 @@ def _print(found: "Audit") -> None:
     columns = ["", "numbers", "largest difference", "verdict"]
     Console().print(Markdown("\n".join(lines(columns, rows, "lrrl"))))
     for checked in (*found.scenes, found.totals):
-        for number in checked.wrong[:MOST]:
-            say(f"wrong: {checked.name}: {number}")
-        if len(checked.wrong) > MOST:
-            say(f"wrong: {checked.name}: {len(checked.wrong) - MOST} more numbers")
-        for number in checked.unsteady[:MOST]:
-            say(f"decided by a random search: {checked.name}: {number}")
-        if len(checked.unsteady) > MOST:
-            more = len(checked.unsteady) - MOST
-            say(f"decided by a random search: {checked.name}: {more} more numbers")
+        for told, numbers in (
+            ("wrong", checked.wrong),
+            ("decided by a random search", checked.unsteady),
+        ):
+            for number in numbers[:MOST]:
+                say(f"{told}: {checked.name}: {number}")
+            if len(numbers) > MOST:
+                say(f"{told}: {checked.name}: {len(numbers) - MOST} more numbers")
     for fact in found.facts:
         say(f"wrong: {fact}")
     for name in found.unchecked:

@@ -102,8 +102,10 @@ def unpack(
         inside.mkdir()
         try:
             wanted: Wanted = (lambda name: _plain(name) in keep) if keep else lambda name: True
-            read = _zip if form == "zip" else _tar
-            contents = _write(read(file, limits, wanted), inside, file.stat().st_size, limits)
+            members = (
+                _zip(file, limits, wanted) if form == "zip" else _tar(file, form, limits, wanted)
+            )
+            contents = _write(members, inside, file.stat().st_size, limits)
         except BadArchive:
             raise
         except _DAMAGE as error:
@@ -258,11 +260,11 @@ class _Header(tarfile.TarInfo):
         return header
 
 
-def _tar(file: Path, limits: Limits, wanted: Wanted) -> Members:
+def _tar(file: Path, form: Kind, limits: Limits, wanted: Wanted) -> Members:
     # Read as a stream, in one pass, so that the end is reached and checksums are compared.
     left = limit = _size_limit(file.stat().st_size, limits)
     with (
-        _unpacked(file) as stream,
+        _unpacked(file, form) as stream,
         tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header) as archive,
     ):
         for member in archive:
@@ -285,9 +287,8 @@ def _tar(file: Path, limits: Limits, wanted: Wanted) -> Members:
 
 
 @contextmanager
-def _unpacked(file: Path) -> Iterator[IO[bytes]]:
+def _unpacked(file: Path, form: Kind) -> Iterator[IO[bytes]]:
     """The tar inside a file, as a stream."""
-    form = kind(file)
     with file.open("rb") as packed:
         if form == "deb":
             yield io.BufferedReader(_Xz(packed, _size_of_data(packed)), PIECE)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from jaxtyping import Int, UInt64
+from jaxtyping import Int, UInt8, UInt64
 
 from harness import parallel
 from protocols.imaging import photographs
@@ -74,16 +74,18 @@ def fingerprints(grey: Grey) -> UInt64[np.ndarray, "cuts 4"]:
     scale = min(1.0, FIRST / max(height, width))
     size = max(1, round(width * scale)), max(1, round(height * scale))
     small = cv2.resize(grey, size, interpolation=cv2.INTER_AREA)
-    return np.stack([_fingerprint(part) for part in _parts(small)])
+    return np.stack([_fingerprint(cut(small, *shares)) for shares in product(CUTS, repeat=4)])
 
 
-def _parts(grey: Grey) -> Iterator[Grey]:
+def cut(
+    grey: Grey, top: float, bottom: float, left: float, right: float
+) -> UInt8[np.ndarray, "lower narrower"]:
+    """An image without shares of its height or width at its four sides."""
     height, width = grey.shape
-    for top, bottom, left, right in product(CUTS, repeat=4):
-        yield grey[
-            round(top * height) : height - round(bottom * height),
-            round(left * width) : width - round(right * width),
-        ]
+    return grey[
+        round(top * height) : height - round(bottom * height),
+        round(left * width) : width - round(right * width),
+    ]
 
 
 def _fingerprint(grey: Grey) -> UInt64[np.ndarray, " 4"]:

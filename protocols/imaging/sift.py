@@ -28,8 +28,8 @@ def sift(grey: Grey, most: int) -> AffineFrames:
     """The keypoints of the largest contrast, at most `most`; of equal ones, from left to right.
 
     The radius of a keypoint is its scale, half of OpenCV's `size`. A place with several main
-    directions has a keypoint for each. Their bits are the same on every
-    processor of one architecture.
+    directions has a keypoint for each. Their bits are the same on every processor of one
+    architecture.
     """
     with portable():
         found = cv2.SIFT.create(enable_precise_upscale=True).detect(grey, None)
