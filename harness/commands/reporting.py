@@ -24,12 +24,13 @@ def report(
         str | None,
         typer.Option(
             metavar=f"MODEL{LIST}",
-            help="Models of the figures (default: the best), or of --protocol.",
+            help="Models of --figures (default: the best), or of --protocol (default: those with a"
+            " record of it).",
         ),
     ] = None,
     protocol: Annotated[
         str | None,
-        typer.Option(help="The pages of --model show its patches on which they fail."),
+        typer.Option(help="The pages of models show its patches on which they fail."),
     ] = None,
     data: Annotated[
         Path | None,
@@ -42,11 +43,10 @@ def report(
     from harness.files import atomic
     from harness.report import document, paper
     from harness.report.contents import contents, read
+    from harness.report.models import models
 
     if figures and (out or data or protocol):
         raise InputError("--figures writes no page: leave out --out, --data and --protocol")
-    if protocol and not model:
-        raise InputError("--protocol needs --model, whose mistakes on its patches it shows")
     if not protocol and (data or split):
         raise InputError("--data and --split are of --protocol, which is missing")
     if model and not (figures or protocol):
@@ -71,6 +71,9 @@ def report(
     for board in found.boards:
         for file in paper.write(board, figures, chosen, found.speeds):
             say(file)
+    curves = {one.name: one.curve for one in models(found.records)}
+    for file in paper.write_trainings(curves, figures, chosen):
+        say(file)
 
 
 def _unknown(name: str, known: set[str]) -> str:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from harness import registry
+from harness.catalogue import Moment
 from harness.metrics import lower_is_better
 from harness.records.leaderboard import Board, intervals_of, scores_of
 from harness.records.speeds import Speed, front
@@ -215,6 +216,29 @@ def _dots(title: str, x: Axis, y: Axis, places: Sequence[tuple[int, float, float
     best = front([(signs[0] * a, signs[1] * b) for _, a, b in places])
     dots = tuple(Dot(*place, is_best) for place, is_best in zip(places, best, strict=True))
     return Dots(title, x, y, dots)
+
+
+def of_trainings(curves: Sequence[Sequence[Moment]]) -> Figure:
+    """Training curves of models: the mean loss, and FPR95 of held-out points where there are any.
+
+    Args:
+        curves: of each model; `Line.row` is its place here.
+    """
+    note = "Losses of different methods are not comparable; FPR95 of held-out points is."
+    panels = (
+        _curves("loss", Axis("mean loss since the previous moment", log=True),
+                [[(one.step, one.loss) for one in curve] for curve in curves]),
+        _curves("FPR95 of held-out points",
+                Axis("FPR95, %", percent=True, log=True, lower_is_better=True),
+                [[(one.step, one.fpr95) for one in curve] for curve in curves]),
+    )  # fmt: skip
+    return Figure("training", "Training curves", note, tuple(p for p in panels if p.lines))
+
+
+def _curves(title: str, y: Axis, curves: Iterable[Iterable[tuple[int, float | None]]]) -> Lines:
+    points = [tuple((x, y) for x, y in curve if y is not None) for curve in curves]
+    lines = tuple(Line(row, found) for row, found in enumerate(points) if found)
+    return Lines(title, Axis("step"), y, lines)
 
 
 def axis(board: Board, score: str, label: str = "") -> Axis:

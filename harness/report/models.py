@@ -51,7 +51,7 @@ def models(records: Iterable[Record]) -> list[ReportedModel]:
     installed = set(registry.names("descriptors"))
     found = []
     for name in sorted({*of_records, *rows} | installed):
-        base = _base(name)
+        base = inside(name)
         row = rows.get(base)
         files = [
             one for one in (row.weights if row and row.weights else [base]) if one in published
@@ -73,7 +73,7 @@ def _model(
     elif has_files:
         kind = PUBLISHED
     shown = {name: value for name, value in card.items() if name not in OF_THE_MACHINE}
-    base = _base(known.name)
+    base = inside(known.name)
     own = {"distance": known.distance, "revision": known.revision}
     facts = {
         "made_from": base if base != known.name else "",
@@ -100,7 +100,7 @@ def _model(
     )
 
 
-def _base(name: str) -> str:
+def inside(name: str) -> str:
     """The model inside wrappers: "sift" of "sift|root"."""
     try:
         return expression.parse(name)[0]

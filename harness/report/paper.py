@@ -5,14 +5,16 @@ colour-blind readers can distinguish; lines also differ in their dashes and mark
 """
 
 import io
+import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 from harness import extras
+from harness.catalogue import Moment
 from harness.escape import visible
 from harness.files import atomic
 from harness.records.leaderboard import Board
@@ -22,16 +24,19 @@ from harness.report.figures import (
     Axis,
     Bars,
     Dots,
+    Figure,
     Grid,
     Lines,
     Panel,
     Point,
     of_board,
+    of_trainings,
 )
 
 COLUMN, PAGE = 3.3, 6.9  # inches: one column, and both columns, of most papers
 WIDE = 4  # most columns of a table that fits into one column
 FORMS = ("svg", "png")
+MARKED = 10  # a line of many more points has a marker at about each of as many
 LINES, BARS = 8, 24  # most rows of a panel, if no models are chosen
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00", "#666666")
 MARKERS, DASHES = ("o", "s", "^", "D", "v", "X", "P", ">"), ("-", "--", "-.", ":")
@@ -71,17 +76,49 @@ def write(
         models: names of the models that are drawn; the best where empty.
         speeds: of models, from `speeds.read`.
     """
+    rows = [(row[0].model.name, row[0].protocol.options_text) for row in board.rows]
+    home = folder.joinpath(board.family, board.data, board.split)
+    yield from _written(of_board(board, speeds), home, rows, models)
+
+
+def write_trainings(
+    curves: Mapping[str, Sequence[Moment]], folder: Path, models: Collection[str] = ()
+) -> Iterator[Path]:
+    """Yields the files of the training curves, one for each panel and form, as they are written.
+
+    Args:
+        curves: of models, by name; those of the lowest final FPR95 are the best.
+        folder: where the files go, below a folder "training".
+        models: names of the models that are drawn; the best where empty.
+    """
+    if drawn := {name: curve for name, curve in curves.items() if curve}:
+        order = sorted(drawn, key=lambda name: (_last_fpr95(drawn[name]), name))
+        figure = of_trainings([drawn[name] for name in order])
+        yield from _written([figure], folder / "training", [(name, "") for name in order], models)
+
+
+def _last_fpr95(curve: Sequence[Moment]) -> float:
+    """FPR95 at the end of a training; infinite where no point was held out."""
+    return next((one.fpr95 for one in reversed(curve) if one.fpr95 is not None), math.inf)
+
+
+def _written(
+    figures: Iterable[Figure],
+    home: Path,
+    rows: Sequence[tuple[str, str]],
+    models: Collection[str],
+) -> Iterator[Path]:
+    """Yields the files of figures, written to a folder; rows are models with their options."""
     with extras.needed("figures for papers"):
         import matplotlib
     matplotlib.use("agg")
-    home = folder.joinpath(board.family, board.data, board.split)
     names: Counter[str] = Counter()
-    for figure in of_board(board, speeds):
+    for figure in figures:
         for panel in figure.panels:
             name = "-".join(filter(None, (figure.name, _plain(panel.title))))
             names[name] += 1
             name += f"-{names[name]}" if names[name] > 1 else ""  # titles may be alike
-            for form, drawn in zip(FORMS, _drawn(board, panel, models), strict=True):
+            for form, drawn in zip(FORMS, _drawn(panel, _Shown(rows, panel, models)), strict=True):
                 file = home / f"{name}.{form}"
                 with atomic.writing(file) as stream:
                     stream.write(drawn)
@@ -93,7 +130,7 @@ def _plain(title: str) -> str:
     return re.sub(r"[^\w.+]+", "-", title).strip("-")
 
 
-def _drawn(board: Board, panel: Panel, models: Collection[str]) -> Iterator[bytes]:
+def _drawn(panel: Panel, shown: "_Shown") -> Iterator[bytes]:
     """The panel as a file of each form; the same panel gives the same bytes."""
     import matplotlib
     from matplotlib import pyplot
@@ -101,7 +138,7 @@ def _drawn(board: Board, panel: Panel, models: Collection[str]) -> Iterator[byte
     with matplotlib.rc_context(STYLE):
         figure, axes = pyplot.subplots(layout="constrained")
         try:
-            DRAW[panel.kind](figure, axes, _Shown(board, panel, models), panel)
+            DRAW[panel.kind](figure, axes, shown, panel)
             axes.set_title(visible(panel.title))
             for form in FORMS:
                 stream = io.BytesIO()
@@ -113,25 +150,26 @@ def _drawn(board: Board, panel: Panel, models: Collection[str]) -> Iterator[byte
 
 
 class _Shown:
-    """Which rows of a board a panel shows, and their names."""
+    """Which rows a panel shows, and their names."""
 
-    def __init__(self, board: Board, panel: Panel, models: Collection[str]) -> None:
-        self._board, self.chosen = board, models
+    def __init__(
+        self, rows: Sequence[tuple[str, str]], panel: Panel, models: Collection[str]
+    ) -> None:
+        self._rows, self.chosen = rows, models  # rows are models with their options
         self._most = LINES if panel.kind == "lines" else BARS
 
     def name(self, row: int) -> str:
         """The model of a row, with its options."""
-        protocol = self._board.rows[row][0].protocol
-        options = f" ({protocol.options_text})" if protocol.options else ""
-        return visible(f"{self._board.rows[row][0].model.name}{options}")
+        model, options = self._rows[row]
+        return visible(f"{model} ({options})" if options else model)
 
     def model(self, row: int) -> str:
         """The model of a row."""
-        return visible(self._board.rows[row][0].model.name)
+        return visible(self._rows[row][0])
 
     def is_chosen(self, row: int) -> bool:
         """Whether the model of a row was chosen by the user."""
-        return self._board.rows[row][0].model.name in self.chosen
+        return self._rows[row][0] in self.chosen
 
     def of(self, rows: Sequence[Any]) -> list[Any]:
         """Those of some bars or lines that are shown; the first ones if no models are chosen."""
@@ -185,7 +223,8 @@ def _lines(figure: Any, axes: Any, shown: _Shown, panel: Lines) -> None:
         y = [_factor(panel.y) * y for _, y in line.points]
         has_labels = len(line.labels) > 1
         name = shown.model(line.row) if has_labels else shown.name(line.row)
-        axes.plot(x, y, dash, color=colour, marker=marker, label=_legend(name))
+        apart = max(1, len(x) // MARKED)
+        axes.plot(x, y, dash, color=colour, marker=marker, markevery=apart, label=_legend(name))
         for label, *at in zip(line.labels, x, y, strict=True) if has_labels else ():
             axes.annotate(visible(label), at, (3, -6), textcoords="offset points", fontsize=5)
     _axes(axes, panel, [point for line in lines for point in line.points])

@@ -14,11 +14,13 @@ from packages import installed
 from reports import EVIL, write_results
 from toy import scored
 
+from harness.catalogue import Moment
 from harness.errors import FileMissingError
 from harness.records import leaderboard
 from harness.records.speeds import Speed
 from harness.report import document, failures, figures, paper
 from harness.report.contents import contents, read
+from harness.report.models import models
 
 MOST = 2_000_000  # bytes of the page
 
@@ -240,7 +242,7 @@ def test_the_command_writes_page_or_figures(folder, tmp_path, run):
     made = tmp_path / "figures"
     options = ("--figures", made, "--model", "alpha,beta")
     status, out, _ = run("report", "--results", folder, *options)
-    assert status == 0 and len(out.splitlines()) == len([*made.rglob("*.*g")]) == 6
+    assert status == 0 and len(out.splitlines()) == len([*made.rglob("*.*g")]) == 10
 
 
 @pytest.mark.parametrize(
@@ -249,13 +251,57 @@ def test_the_command_writes_page_or_figures(folder, tmp_path, run):
         (("--figures", "F", "--out", "P"), "--figures writes no page"),
         (("--model", "alpha"), "give one of them"),
         (("--data", "D"), "are of --protocol, which is missing"),
-        (("--protocol", "toy"), "--protocol needs --model"),
         (("--figures", "F", "--model", "alpa"), "did you mean 'alpha'"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(folder, run, options, complaint):
     status, _, err = run("report", "--results", folder, *options)
     assert status == 2 and complaint in err
+
+
+def test_the_training_curves_are_figures_too(tmp_path):
+    curves = {
+        "b": [Moment(1, 0.5, 0.2), Moment(2, 0.4, 0.1)],
+        "$a$": [Moment(1, 0.9, 0.3), Moment(2, 0.8, 0.05)],
+        "self-made": [Moment(1, 0.7, None)],
+        "handcrafted": [],
+    }
+    files = [*paper.write_trainings(curves, tmp_path)]
+    assert {file.relative_to(tmp_path).as_posix() for file in files} == {
+        f"training/training-{name}.{form}"
+        for name in ("loss", "FPR95-of-held-out-points")
+        for form in ("svg", "png")
+    }
+    loss, rate = (file.read_text() for file in files if file.suffix == ".svg")
+    assert loss.index(">$a$<") < loss.index(">b<") < loss.index(">self-made<")
+    assert ">b<" in rate and ">self-made<" not in rate and ">handcrafted<" not in loss
+    svg = next(paper.write_trainings(curves, tmp_path / "b", ["b"])).read_text()
+    assert ">b<" in svg and ">$a$<" not in svg
+    assert not [*paper.write_trainings({"handcrafted": []}, tmp_path / "none")]
+
+
+def test_training_curves_of_the_results_are_those_of_the_models(measured_here):
+    curves = {one.name: one.curve for one in models(measured_here.records) if one.curve}
+    assert len(curves) > 5
+    loss, rate = figures.of_trainings([*curves.values()]).panels
+    for panel, which in ((loss, "loss"), (rate, "fpr95")):
+        for line in panel.lines:
+            curve = [*curves.values()][line.row]
+            assert [(one.step, getattr(one, which)) for one in curve
+                    if getattr(one, which) is not None] == [*line.points]  # fmt: skip
+
+
+def test_mistakes_are_those_of_all_models_with_a_record_that_are_installed(caplog):
+    told = {
+        "models": [{"name": name} for name in ("other.py:of", "pixels", "sift", "random")],
+        "boards": [
+            {"family": "hpatches", "rows": [{"model": 0}, {"model": 1}, {"model": 3}]},
+            {"family": "oxford", "rows": [{"model": 2}]},
+        ],
+    }
+    made = failures.pictures(told, [], "hpatches", None)
+    assert [one["model"] for one in made] == [1, 1, 3, 3]
+    assert "no mistakes of other.py:of are shown: no model of this name" in caplog.text
 
 
 @pytest.mark.data
@@ -266,8 +312,8 @@ def test_pages_of_models_show_where_they_fail(measured_here, shared):
     assert names == ["brief", "brief", "rootsift", "rootsift"]
     assert "wrong for" in made[0]["title"] and "False matches" in made[0]["title"]
     for one in made:
-        jpeg = base64.b64decode(one["source"].removeprefix("data:image/jpeg;base64,"))
-        picture = cv2.imdecode(np.frombuffer(jpeg, np.uint8), 1)
+        file = base64.b64decode(one["source"].removeprefix("data:image/webp;base64,"))
+        picture = cv2.imdecode(np.frombuffer(file, np.uint8), 1)
         assert picture.shape[1] == failures.WIDTH and picture.std() > 20
     told["pictures"] = made
     assert len(document.to_html(told).encode()) < MOST
