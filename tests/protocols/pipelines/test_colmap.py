@@ -189,6 +189,24 @@ def test_keypoints_and_cameras_of_a_given_database_are_kept(images, tmp_path):
     assert filled(images, database).added == 0  # and once more: still the database's keypoints
 
 
+def test_keypoints_on_black_pixels_of_a_mask_are_not_in_the_database(images, tmp_path):
+    filled(images, tmp_path / "all.db")
+    mask = np.full((240, 320), 255, np.uint8)
+    mask[:, :160] = 0
+    write_png(tmp_path / "masks/left/c.png.png", mask)
+    masks = tmp_path / "masks"
+    assert filled(images, tmp_path / "right.db", masks=masks).counts["verified_pairs"] == 3
+    everywhere, right = (
+        {name: np.frombuffer(data, np.float32).reshape(rows, columns)
+         for name, rows, columns, data in tables(tmp_path / file)["keypoints"]}
+        for file in ("all.db", "right.db")
+    )  # fmt: skip
+    # COLMAP's pixel 160, the first that is not black, has x in [160, 161).
+    assert everywhere["left/c.png"][:, 0].min() < 100 < 160 <= right["left/c.png"][:, 0].min()
+    for name in ("a b.png", "left/é.png"):  # they have no mask
+        assert np.array_equal(everywhere[name], right[name])
+
+
 def test_matches_of_another_origin_are_not_mixed(images, tmp_path):
     filled(images, tmp_path / "d.db")
     with pytest.raises(InputError, match="was filled with model rootsift, not meanstd"):
