@@ -108,9 +108,7 @@ def _licensed(known: ModelFacts, row: ModelRow | None) -> ModelRow:
         return row
     trained_on = None if known.trained_on is None else frozenset(known.trained_on)
     images = row.images if row and row.trained_on == trained_on else None  # a wrapper may learn
-    return ModelRow(
-        known.name, known.dim, known.distance, trained_on, known.licence, images=images
-    )
+    return ModelRow(known.name, known.dim, known.distance, trained_on, known.licence, images=images)
 
 
 def _base(name: str) -> str:
