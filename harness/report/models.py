@@ -102,15 +102,6 @@ def _model(
     )
 
 
-def _licensed(known: ModelFacts, row: ModelRow | None) -> ModelRow:
-    """A row with what licences of a model are about; `row` is that of the model inside wrappers."""
-    if row and row.name == known.name:
-        return row
-    trained_on = None if known.trained_on is None else frozenset(known.trained_on)
-    images = row.images if row and row.trained_on == trained_on else None  # a wrapper may learn
-    return ModelRow(known.name, known.dim, known.distance, trained_on, known.licence, images=images)
-
-
 def _base(name: str) -> str:
     """The model inside wrappers: "sift" of "sift|root"."""
     try:
@@ -142,3 +133,12 @@ def _of_card(name: str, row: ModelRow | None, card: Mapping[str, object]) -> Mod
         revision=int(str(card["revision"])),
         stored=row.stored if row else None,
     )
+
+
+def _licensed(known: ModelFacts, row: ModelRow | None) -> ModelRow:
+    """A row with what licences of a model are about; `row` is that of the model inside wrappers."""
+    if row and row.name == known.name:
+        return row
+    trained_on = None if known.trained_on is None else frozenset(known.trained_on)
+    images = row.images if row and row.trained_on == trained_on else None  # a wrapper may learn
+    return ModelRow(known.name, known.dim, known.distance, trained_on, known.licence, images=images)
