@@ -17,12 +17,13 @@ class Small(nn.Module):
     """Two convolutions; resizing and normalisation are in the module, so they are exported, too."""
 
     def __init__(self) -> None:
-        """Start with random weights: load trained ones here."""
+        """Start with random weights."""
         super().__init__()
         torch.manual_seed(0)
         self.layers = nn.Sequential(
             nn.Conv2d(1, 16, 5, stride=2), nn.ReLU(), nn.Conv2d(16, 32, 5, stride=2), nn.Flatten(1)
         )
+        # Trained weights: self.load_state_dict(torch.load("mine.pth", weights_only=True))
 
     def forward(self, patches: torch.Tensor) -> torch.Tensor:
         """Unit vectors of 8-bit patches of any size: (n, height, width) -> (n, 800)."""

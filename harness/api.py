@@ -101,7 +101,7 @@ def evaluate(
             raise InputError("workers need names or paths of models, which they load themselves")
         names = [name for name, _ in loaded]
         with (
-            fan_out.connected(workers, scheduler) as client,
+            fan_out.connected(workers, scheduler, device) as client,
             fan_out.shared_work(protocol, given, device, batch) as work,
         ):
             running.on_cluster(client, work, names, protocols, keeper, shown=progress)

@@ -36,6 +36,13 @@ SHARE_ALIKE = frozenset({"CC-BY-SA-2.0", "CC-BY-SA-3.0", "CC-BY-SA-4.0"})
 KINDS = {"permissive": PERMISSIVE, "share-alike": PERMISSIVE | SHARE_ALIKE}
 """Names for several licences: a model of a kind has only these, and so have its images."""
 
+PRODUCTS = {
+    "yes": "code, weights and training images have permissive licences",
+    "share-alike": "they have permissive or share-alike licences",
+    "no": "a licence does not allow it, or the licence of the training images is unknown",
+}
+"""What `in_products` says of a model, and why."""
+
 OF_THE_CARD = (  # fields of a row that no list of models shows
     "packages", "weights", "sha256", "revision", "conventions", "stored", "libraries", "more",
     "curve", "images",
@@ -195,8 +202,24 @@ def of_licence(listed: Iterable[ListedModel], licence: str) -> list[ListedModel]
     if kind is None:
         folded = licence.casefold()
         return [one for one in listed if one.row and one.row.licence.casefold() == folded]
-    sets = {name: row.licence for name, row in datasets.known().items()}
+    sets = _licences_of_sets()
     return [one for one in listed if one.row and _licences(one.row, sets) <= kind]
+
+
+def in_products(row: ModelRow) -> str:
+    """Whether licences allow to use a model in products, one of PRODUCTS.
+
+    A model of the kind "permissive" has "yes", another of the kind "share-alike" has "share-alike";
+    `of_licence` says which model is of a kind.
+    """
+    found = _licences(row, _licences_of_sets())
+    if found <= KINDS["permissive"]:
+        return "yes"
+    return "share-alike" if found <= KINDS["share-alike"] else "no"
+
+
+def _licences_of_sets() -> dict[str, str]:
+    return {name: row.licence for name, row in datasets.known().items()}
 
 
 def _licences(row: ModelRow, sets: Mapping[str, str]) -> set[str]:

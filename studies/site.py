@@ -14,13 +14,14 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 import harness
-from harness import model_card, registry
+from harness import catalogue, model_card, registry
+from harness.catalogue import ModelRow
 from harness.escape import markdown
 from harness.records import leaderboard, markdown_table
 from harness.records import record as results
@@ -29,7 +30,7 @@ from harness.records.record import Record
 ROOT = Path(__file__).parents[1]
 STAGED = ROOT / "build" / "pages"  # `docs_dir` of mkdocs.yml
 BY_HAND = ("*.md", "docs/**/*.md", "results/**/*.md", "examples/**/*.md", "benchmarks/**/*.md")
-AS_THEY_ARE = {".svg", ".png"}
+AS_THEY_ARE = {".svg", ".png", ".html"}
 LANGUAGES = {".py": "python", ".toml": "toml", ".cpp": "cpp", ".js": "javascript"}
 NOT_SHOWN = {"name", "weights_at", "scores"}  # on the page of a model
 LINK = re.compile(r"(\]\()((?!https?:|mailto:|#)[^)#\s]+)")
@@ -49,8 +50,8 @@ def stage(folder: Path) -> None:
             shutil.copyfile(target, copy)
         else:
             _write(folder, _page_of(target), _listing(target) if target.is_dir() else _file(target))
-    models = dict(model_pages(results.load(ROOT / "results")))
-    for name, text in models.items():
+    models = {one.name: one.row for one in catalogue.models()}
+    for name, text in model_pages(models, results.load(ROOT / "results")):
         _write(folder, ROOT / "docs" / "models" / f"{name}.md", text)
     _write(folder, ROOT / "docs" / "models" / "index.md", _list_of(models))
     for page in pages:
@@ -60,17 +61,30 @@ def stage(folder: Path) -> None:
     _write(folder, ROOT / "docs" / "reference.md", reference())
 
 
-def model_pages(records: Sequence[Record]) -> Iterator[tuple[str, str]]:
-    """Name and page of each model of the catalogue: its card, and its score in each record."""
-    for name in registry.names("descriptors"):
+def model_pages(
+    models: Mapping[str, ModelRow | None], records: Sequence[Record]
+) -> Iterator[tuple[str, str]]:
+    """Name and page of each model: its card, and its score in each record."""
+    for name, row in models.items():
         known = [one for one in records if one.model.name == name and one.data.complete]
-        yield name, "\n".join([*_model_page(name, known), ""])
+        yield name, "\n".join([*_model_page(name, row, known), ""])
 
 
-def _list_of(models: Iterable[str]) -> str:
-    """A page that links to the pages of all models."""
-    links = (f"- [{markdown(name)}]({name}.md)" for name in models)
-    return "\n".join(["# All models", "", *links, ""])
+def _list_of(models: Mapping[str, ModelRow | None]) -> str:
+    """A page that links to the pages of all models, and says which may be used in products."""
+    heads = ["model", "in products", "licence", "trained on"]
+    rows = [[f"[{markdown(name)}]({name}.md)", *_terms(row)] for name, row in models.items()]
+    meanings = [f"- {word}: {meaning}." for word, meaning in catalogue.PRODUCTS.items()]
+    table = markdown_table.lines(heads, rows, "l")
+    return "\n".join(["# All models", "", "In products:", "", *meanings, "", *table, ""])
+
+
+def _terms(row: ModelRow | None) -> list[str]:
+    """Use in products, licence and training data of a model, as Markdown."""
+    if row is None:  # it can't be asked
+        return ["unknown"] * 3
+    data = "unknown" if row.trained_on is None else ", ".join(sorted(row.trained_on)) or "nothing"
+    return [catalogue.in_products(row), markdown(row.licence), markdown(data)]
 
 
 def _options_of(family: str) -> str:
@@ -86,9 +100,12 @@ def reference() -> str:
     return "\n\n".join(["# Python API", *(f"::: harness.{name}" for name in harness.__all__), ""])
 
 
-def _model_page(name: str, records: Sequence[Record]) -> Iterator[str]:
+def _model_page(name: str, row: ModelRow | None, records: Sequence[Record]) -> Iterator[str]:
     (facts,) = model_card.cards(name)
     shown = {fact: value for fact, value in facts.items() if fact not in NOT_SHOWN}
+    if row:
+        word = catalogue.in_products(row)
+        shown |= {"in_products": f"{word}: {catalogue.PRODUCTS[word]}"}
     yield from (f"# {markdown(name)}", "")
     yield from markdown_table.lines(["fact", "value"], _told(shown), "ll")
     yield from ("", "## Scores", "")
@@ -149,14 +166,28 @@ def _page_of(target: Path) -> Path:
 
 
 def _listing(folder: Path) -> str:
-    """A page that lists the files of a folder, with the first line of each module's docstring."""
+    """A page that links to the pages in a folder, and lists its other files.
+
+    Of a folder in it, all pages below are linked; of a module, the first line of its docstring
+    stands there.
+    """
     lines = [f"# {markdown(folder.relative_to(ROOT).as_posix())}/", ""]
     for file in sorted(folder.iterdir()):
         if file.name.startswith(("_", ".")):
             continue
+        pages = sorted(file.rglob("*.md")) if file.is_dir() else [file] * (file.suffix == ".md")
         about = f": {markdown(_about(file))}" if file.suffix == ".py" else ""
-        lines.append(f"- `{file.name}{'/' * file.is_dir()}`{about}")
+        if not pages:
+            lines.append(f"- `{file.name}{'/' * file.is_dir()}`{about}")
+        lines += [
+            f"- [{_title(page)}]({quote(page.relative_to(folder).as_posix())})" for page in pages
+        ]
     return "\n".join([*lines, ""])
+
+
+def _title(page: Path) -> str:
+    """The heading of a page, as Markdown."""
+    return page.read_text("utf-8").partition("\n")[0].removeprefix("# ")
 
 
 def _about(module: Path) -> str:

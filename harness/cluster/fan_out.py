@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 AT_ONCE = 4  # models whose units are with the scheduler
 PATIENCE = 10  # seconds that a scheduler has to answer
-ON_GPU = {"GPU": 1}  # what a worker declares: dask worker ADDRESS --resources GPU=1
 
 Done = Callable[[int], None]  # called with the number of patches or units since the last call
 
@@ -48,6 +47,11 @@ class Outcome:
         return self.found
 
 
+def resources(device: str) -> dict[str, int]:
+    """What a worker declares for a device: of "cuda", as `dask worker --resources GPU=1` does."""
+    return {"GPU": 1} if device == "cuda" else {}
+
+
 def must_be_one(workers: int | None, scheduler: str | None) -> None:
     """Refuse two clusters, and none; the arguments are those of `connected`.
 
@@ -59,12 +63,13 @@ def must_be_one(workers: int | None, scheduler: str | None) -> None:
 
 
 @contextmanager
-def connected(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
+def connected(workers: int | None, scheduler: str | None, device: str) -> Iterator["Client"]:
     """A client of a Dask scheduler; it and the workers that it started end with the block.
 
     Args:
         workers: number of processes to start on this machine, each with its own cores; or None.
         scheduler: address of a running scheduler, for example "tcp://10.0.0.1:8786"; or None.
+        device: what the processes on this machine compute on. On "cuda" they share its first GPU.
 
     Raises:
         InputError: if both or none are given, or if nothing answers at the address.
@@ -83,6 +88,7 @@ def connected(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
             LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
+                resources=resources(device),
                 memory_limit=0,  # a worker is never killed for its memory
                 dashboard_address="127.0.0.1:0",  # a free port
                 silence_logs=logging.CRITICAL,
@@ -226,7 +232,6 @@ def _submit(
         """One future for many: thousands that wait for thousands would be millions of links."""
         return client.submit(units.after, some, pure=False)
 
-    resources = ON_GPU if work.device == "cuda" else {}
     blocks: list[Future[Any]] = []
     described: dict[int, Future[Any]] = {}  # by the identity of the blocks that tasks share
     records = []
@@ -234,7 +239,7 @@ def _submit(
         shared = id(protocol.dataset.blocks)
         if shared not in described:
             own = [
-                ask(units.describe, number, i, resources=resources)
+                ask(units.describe, number, i, resources=resources(work.device))
                 for i in range(len(protocol.dataset.blocks))
             ]
             described[shared] = after(own)

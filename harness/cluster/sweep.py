@@ -84,7 +84,7 @@ def train_all(
     threads = torch.get_num_threads()  # before Dask sets OMP_NUM_THREADS for its workers
     out = out.absolute()
     with (
-        fan_out.connected(workers, scheduler) as client,
+        fan_out.connected(workers, scheduler, device) as client,
         token.placed(out / TOKENS) as name,
         progress.shown("trainings done by workers", len(wanted)) as advance,
     ):
@@ -101,7 +101,7 @@ def train_all(
                     one.key,
                     asked.get(one.start.key) if one.start else None,
                     key=f"{one.name}-{name}",
-                    resources=fan_out.ON_GPU if device == "cuda" else {},
+                    resources=fan_out.resources(device),
                 )
             of = {asked[one.key].key: one for one in wanted}
             for number, future in enumerate(as_completed(asked.values()), 1):

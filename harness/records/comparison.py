@@ -17,11 +17,12 @@ from harness.records.scenes import is_quantity, scene_scores
 from harness.statistics import FEWEST, Interval
 
 NOTE = (
-    "In brackets the 95 % interval of the mean difference over scenes like these: Student's t of"
-    " the paired differences, and never shorter than on the logit scale. p: the share of all"
-    " choices of signs of the differences whose sum is as far from 0, or farther. The scene is the"
-    " unit, because patches of one scene depend on each other. Differences between training seeds"
-    " are not included."
+    "In brackets the 95 % interval of the mean difference over scenes like these: Student's t"
+    " interval of the paired differences. Where an end of the interval on the logit scale lies"
+    " farther out, it counts. p: each difference gets a plus or a minus, in all ways; p is the"
+    " share of ways whose sum is at least as far from 0 as the measured sum. The scene is the unit,"
+    " because patches of one scene depend on each other. Differences between training seeds are not"
+    " included."
 )
 ENDS = 10  # scenes that a table shows at each end, if there are more than twice as many
 NAMED = 3  # scenes that a sentence names

@@ -12,9 +12,10 @@ from harness.records.scenes import is_quantity, scene_scores
 from harness.statistics import FEWEST
 
 NOTE = (
-    "rank, by {headline}: from 1 + the number of models that are surely better to the number of"
-    " models that are not surely worse. Surely: by the paired 95 % interval over scenes of two"
-    " models alone, which `harness compare` shows."
+    "rank, by {headline}: the possible places of a model. First number: 1 + the number of models"
+    " that are surely better. Second number: the number of models that are not surely worse."
+    " Surely: the 95 % interval of the paired difference over scenes does not contain 0"
+    " (`harness compare`)."
 )
 
 

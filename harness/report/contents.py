@@ -9,6 +9,7 @@ from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from harness.catalogue import PRODUCTS
 from harness.errors import FileMissingError
 from harness.metrics import lower_is_better
 from harness.records import leaderboard, published, published_table, speeds
@@ -66,6 +67,7 @@ def contents(folder: Folder) -> Json:
     places = {model.name: place for place, model in enumerate(known)}
     return {
         "kinds": KINDS,
+        "products": PRODUCTS,
         "meanings": leaderboard.MEANINGS,
         "models": [_model(model, folder.speeds.get(model.name)) for model in known],
         "boards": [_board(board, places, folder.speeds) for board in folder.boards],

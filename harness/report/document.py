@@ -37,6 +37,7 @@ def to_html(contents: Json) -> str:
         contents=Markup(text),
         kinds=shown["kinds"],
         meanings=shown["meanings"],
+        products=shown["products"],
         script=Markup(script),
         script_hash=_hash(script),
         style=Markup(style),

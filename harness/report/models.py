@@ -35,6 +35,7 @@ class ReportedModel:
     kind: str  # one of KINDS
     licence: str
     trained_on: Sequence[str] | None  # None: unknown
+    in_products: str  # one of catalogue.PRODUCTS
     size: str  # of a vector, as tables show it: "128", "256 bits"
     is_binary: bool
     bytes: int  # of a vector
@@ -91,6 +92,7 @@ def _model(
         kind=kind,
         licence=known.licence,
         trained_on=known.trained_on,
+        in_products=catalogue.in_products(_licensed(known, row)),
         size=known.size,
         is_binary=known.distance == "hamming",
         bytes=size(DISTANCES[known.distance], known.dim, known.stored),
@@ -131,3 +133,12 @@ def _of_card(name: str, row: ModelRow | None, card: Mapping[str, object]) -> Mod
         revision=int(str(card["revision"])),
         stored=row.stored if row else None,
     )
+
+
+def _licensed(known: ModelFacts, row: ModelRow | None) -> ModelRow:
+    """A row with what licences of a model are about; `row` is that of the model inside wrappers."""
+    if row and row.name == known.name:
+        return row
+    trained_on = None if known.trained_on is None else frozenset(known.trained_on)
+    images = row.images if row and row.trained_on == trained_on else None  # a wrapper may learn
+    return ModelRow(known.name, known.dim, known.distance, trained_on, known.licence, images=images)

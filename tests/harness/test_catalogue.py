@@ -161,6 +161,8 @@ NC = frozenset({"CC-BY-NC-4.0"})
 )
 def test_a_model_is_as_free_as_its_code_its_weights_and_its_images(model, kinds):
     assert [k for k in catalogue.KINDS if catalogue.of_licence([model], k.upper())] == kinds
+    said = {"yes": ["permissive", "share-alike"], "share-alike": ["share-alike"], "no": []}
+    assert said[catalogue.in_products(model.row)] == kinds
 
 
 def test_only_models_of_one_licence_may_be_listed(run):

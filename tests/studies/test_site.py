@@ -52,6 +52,25 @@ def test_every_model_has_a_page_with_its_card_and_scores(staged):
     assert re.search(r"\| oxford \| \[oxford, 3000\]\(.*\) \| map \| 55\.12 \[", page)
 
 
+def test_the_list_of_models_says_which_may_be_used_in_products(staged):
+    listed = (staged / "docs" / "models" / "index.md").read_text("utf-8")
+    assert "| [rootsift](rootsift.md) | yes | Apache-2.0 | nothing |" in listed
+    assert re.search(r"\| \[hardtfeat\]\(hardtfeat\.md\) \| no \| MIT \| phototour", listed)
+    page = (staged / "docs" / "models" / "hardtfeat.md").read_text("utf-8")
+    assert "| in products | no: " in page
+
+
+def test_the_page_of_a_folder_links_to_its_pages(staged):
+    tutorial = (staged / "docs" / "tutorial" / "index.md").read_text("utf-8")
+    assert "- [Evaluate descriptors](evaluate.md)" in tutorial
+    tables = (staged / "results" / "tables" / "index.md").read_text("utf-8")
+    assert "](hpatches/hpatches-mini/mini/leaderboard.md)" in tables
+
+
+def test_the_report_of_the_results_is_on_the_site(staged):
+    assert (staged / "results" / "report.html").is_file()
+
+
 def test_every_protocol_has_a_page_with_its_options(staged):
     for name in registry.names("protocols"):
         page = staged / "docs" / "protocols" / f"{name.partition('/')[0]}.md"

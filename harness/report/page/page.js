@@ -143,7 +143,8 @@
 
   // Filters of rows by their models; returns the controls and a test of a row.
   function filters(rows, changed, withOptions) {
-    const chosen = { text: "", kind: "", licence: "", type: "", trained: "", ready: false, set: "" };
+    const chosen = { text: "", kind: "", licence: "", products: "", type: "", trained: "",
+      ready: false, set: "" };
     const of = (key) => (value) => { chosen[key] = value; changed(); };
     const shownModels = rows.map((row) => models[row.model]);
     const unique = (values) => [...new Set(values)].sort();
@@ -166,6 +167,8 @@
       select("Licence", listed(unique(shownModels.map((model) => model.licence))).map(
         ([value, text]) => [value, text.length > 40 ? `${text.slice(0, 38)}…` : text]),
         of("licence")).node,
+      select("In products", [["", "all"], ["yes", "yes"], ["yes share-alike", "yes or share-alike"],
+        ["no", "no"]], of("products")).node,
       select("Vectors", [["", "all"], ["bits", "bits"], ["numbers", "numbers"]], of("type")).node,
       select("Trained on", trained, of("trained")).node,
       withOptions && sets.length > 1
@@ -181,6 +184,7 @@
       return rowText(row).includes(chosen.text)
         && (!chosen.kind || model.kind === chosen.kind)
         && (!chosen.licence || model.licence === chosen.licence)
+        && (!chosen.products || chosen.products.split(" ").includes(model.in_products))
         && (!chosen.type || model.is_binary === (chosen.type === "bits"))
         && (!chosen.ready || model.has_weights)
         && (!chosen.set || `=${row.options}` === chosen.set)
@@ -661,6 +665,7 @@
           ({ board, row, at, column }))));
     const facts = [["kind", `${model.kind}: ${report.kinds[model.kind]}`],
       ["licence", model.licence],
+      ["in products", `${model.in_products}: ${report.products[model.in_products]}`],
       ["vector", `${model.size}, ${number(model.bytes, 0)} bytes`],
       ["trained on", model.trained_on === null ? "unknown"
         : model.trained_on.join(", ") || "nothing"],
@@ -761,6 +766,7 @@
       { title: "licence", align: "l", value: (row) => models[row.model].licence,
         cell: (row) => el("span", { class: "clip narrow", title: models[row.model].licence },
           models[row.model].licence) },
+      { title: "in products", align: "l", ...of("in_products") },
     ], rows, { keep, drawn: (found) => {
       count.textContent = `${found.length} of ${rows.length} models`; } });
     const trained = models.filter((model) => model.curve.length);

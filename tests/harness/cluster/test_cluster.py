@@ -69,6 +69,11 @@ def test_workers_of_this_machine_write_the_bytes_of_one_process(small, tmp_path)
     assert dict(os.environ) == before  # Dask sets OMP_NUM_THREADS here, too, for its workers
 
 
+def test_workers_of_this_machine_take_the_units_of_a_gpu():
+    with fan_out.connected(1, None, "cuda") as client:
+        assert client.submit(int, "3", resources=fan_out.resources("cuda")).result(60) == 3
+
+
 def test_a_killed_worker_of_another_address_loses_nothing(small, tmp_path, slow, monkeypatch):
     with scheduler(tmp_path, workers=2) as (address, workers):
         victim = workers[0]

@@ -115,6 +115,9 @@ def test_filters_keep_rows_of_table_and_figures(show):
     page.select_option("label:has-text('Options') select", "=ties=official")
     assert names(page) == ["alpha"]
     page.select_option("label:has-text('Options') select", "")
+    page.select_option("label:has-text('In products') select", "no")
+    assert sorted(names(page)) == sorted([EVIL, "delta"])
+    page.select_option("label:has-text('In products') select", "")
     page.select_option("label:has-text('Trained on') select", "unknown")
     assert names(page) == ["delta"]
     assert page.locator("#figure-headlines rect.bar").count() == 1

@@ -14,6 +14,7 @@ from packages import installed
 from reports import EVIL, write_results
 from toy import scored
 
+from harness import catalogue
 from harness.catalogue import Moment
 from harness.errors import FileMissingError
 from harness.records import leaderboard
@@ -96,6 +97,15 @@ def test_a_wrapped_model_has_the_card_of_the_model_inside(measured_here):
     assert signs["distance"] == "hamming" and inside["distance"] == "l2"
 
 
+def test_a_model_is_for_products_as_the_list_of_models_says(measured_here):
+    listed = catalogue.models()
+    free = {one.name for one in catalogue.of_licence(listed, "permissive")}
+    found = {one["name"]: one["in_products"] for one in contents(measured_here)["models"]}
+    assert {one.name for one in listed if found[one.name] == "yes"} == free
+    assert found["hardtfeat"] == "no"  # MIT, but of images that may not be used
+    assert found["adasample|signs"] == found["adasample"] == "no"
+
+
 def test_the_same_results_give_the_same_bytes(folder, page):
     assert document.to_html(contents(read(folder))) == page
 
@@ -103,9 +113,8 @@ def test_the_same_results_give_the_same_bytes(folder, page):
 def test_the_page_refers_to_nothing_outside_of_it(page):
     assert not re.search(r'(?:src|href)="(?!#|data:)', page)
     assert "url(" not in page and "@import" not in page and "default-src 'none'" in page
-    addresses = set(
-        re.findall(r"https?://[^\"'\s)]+", document.to_html({"kinds": {}, "meanings": {}}))
-    )
+    empty = document.to_html({"kinds": {}, "products": {}, "meanings": {}})
+    addresses = set(re.findall(r"https?://[^\"'\s)]+", empty))
     assert addresses == {"http://www.w3.org/2000/svg"}  # a name of a namespace, never loaded
 
 
