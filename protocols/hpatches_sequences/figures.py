@@ -9,7 +9,7 @@ from harness.records.leaderboard import Board, scores_of
 from harness.report.figures import Axis, Bars, Figure, Line, Lines, Marker, axis, bars
 from protocols.hpatches_sequences.protocol import ESTIMATED, MATCHED, PARTS
 
-BARS = ("mma-3px", "homography-3px", "auc-3px")
+BARS = ("mma-3px", "correct-3px", "homography-3px", "auc-3px")
 CURVES = {  # beginning of the scores' names -> title, and the pixels of the scores
     "mma": ("Mean matching accuracy", MATCHED),
     "homography": ("Homography accuracy", ESTIMATED),

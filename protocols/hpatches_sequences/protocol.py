@@ -34,7 +34,7 @@ from protocols.imaging.keypoint_patches import EXTENT, KeypointCut
 from protocols.imaging.sift import DETECTOR
 from protocols.naming import unusual
 
-VERSION = 2  # raised whenever a number could change
+VERSION = 3  # raised whenever a number could change
 KEYPOINTS = 2000  # most keypoints of an image
 MATCHED = range(1, 11)  # pixels: a match is right if it is no farther off
 ESTIMATED = (1, 3, 5)  # pixels: a homography is right if its corners are no farther off
@@ -44,7 +44,12 @@ SCORES = (
     *(f"homography-{t}px" for t in ESTIMATED),
     *(f"auc-{t}px" for t in ESTIMATED),
 )
-QUANTITIES = {"matches": Quantity(0), "corner_error_px": Quantity(2, lower_is_better=True)}
+COUNT = "correct-3px"
+QUANTITIES = {
+    COUNT: Quantity(0),
+    "matches": Quantity(0),
+    "corner_error_px": Quantity(2, lower_is_better=True),
+}
 PARTS = {"illumination": "i_", "viewpoint": "v_"}  # beginnings of the names of sequences
 UNSTEADY = {
     **{name: 0.25 for name in SCORES if not name.startswith("mma")},
@@ -73,6 +78,8 @@ def hpatches_sequences(
 
     - `mma-1px` to `mma-10px`: the share of its matches whose keypoint of image 1, mapped by the
       true homography, is at most so many pixels from the matched keypoint; 0 without a match.
+    - `correct-3px`: the number of its matches that are right at 3 pixels. A score of `mma` says how
+      many of the matches are right, and not how many right matches there are.
     - `homography-1px`, `-3px`, `-5px`: whether the homography that RANSAC finds from the matches
       maps the four corners of image 1 at most so many pixels away from their true places, in the
       mean over the corners; the mean over the seeds of RANSAC. 0 if it finds none.
@@ -174,7 +181,9 @@ def _scenes(
     for pair, of_pair in zip(pairs, parallel.each(scored, pairs), strict=True):
         of_scenes[pair.scene][pair.number] = of_pair
     return {
-        scene: {name: float(np.mean([one[name] for one in every.values()])) for name in SCORES}
+        scene: {
+            name: float(np.mean([one[name] for one in every.values()])) for name in (*SCORES, COUNT)
+        }
         | {
             f"1-{number}/{name}": one[name]
             for number, one in every.items()
@@ -196,10 +205,10 @@ def _sum_up(pairs: Sequence[ImagePair], scenes: Mapping[str, Mapping[str, float]
         if not chosen:
             continue
         weights = [1 if group == "sequences/" else counts[scene] for scene in chosen]
-        for name in SCORES:
+        for name in SCORES if group == "sequences/" else (*SCORES, COUNT):
             of_each = [scenes[scene][name] for scene in chosen]
             values[group + name] = float(np.average(of_each, weights=weights))
-            if bounds := interval_of_mean(of_each, weights):
+            if name in SCORES and (bounds := interval_of_mean(of_each, weights)):
                 intervals[group + name] = bounds
     return Scores(values, scenes, intervals)
 
@@ -209,8 +218,8 @@ def pair_scores(
 ) -> dict[str, float]:
     """Scores of two images, from the vectors of their keypoints.
 
-    Besides SCORES, `matches` is the number of matches, and `corner_error_px` the median error over
-    the seeds, left out if it is above FARTHEST, or if most seeds find no homography.
+    Besides SCORES and COUNT, `matches` is the number of matches, and `corner_error_px` the median
+    error over the seeds, left out if it is above FARTHEST, or if most seeds find no homography.
     """
     rows, columns = mutual(distance, a, b)
     here, there = pair.places[0][rows], pair.places[1][columns]
@@ -220,6 +229,6 @@ def pair_scores(
     scores = {f"mma-{t}px": float(np.mean(errors <= t)) if len(errors) else 0.0 for t in MATCHED}
     scores |= {f"homography-{t}px": float(np.mean(corners <= t)) for t in ESTIMATED}
     scores |= {f"auc-{t}px": float(np.maximum(0, 1 - corners / t).mean()) for t in ESTIMATED}
-    scores["matches"] = float(len(rows))
+    scores |= {"matches": float(len(rows)), COUNT: float(np.sum(errors <= 3))}
     middle = float(np.median(corners))
     return scores | ({"corner_error_px": middle} if middle <= FARTHEST else {})

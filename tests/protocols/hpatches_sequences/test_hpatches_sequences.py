@@ -28,6 +28,7 @@ from protocols.hpatches_sequences.homography import (
 )
 from protocols.hpatches_sequences.matching import mutual
 from protocols.hpatches_sequences.protocol import (
+    COUNT,
     ESTIMATED,
     MATCHED,
     PARTS,
@@ -94,6 +95,7 @@ def slow_scores(a, b, pair, how):
             ((x / w - pair.places[1][j][0]) ** 2 + (y / w - pair.places[1][j][1]) ** 2) ** 0.5
         )
     scores = {f"mma-{t}px": sum(e <= t for e in off) / len(off) for t in range(1, 11)}
+    scores |= {"matches": len(off), "correct-3px": sum(e <= 3 for e in off)}
     height, width = pair.shape
     ends = np.array([[(0, 0), (width - 1, 0), (0, height - 1), (width - 1, height - 1)]], float)
     wanted = cv2.perspectiveTransform(ends, pair.homography)[0]
@@ -124,6 +126,7 @@ def test_scores_of_a_pair_are_those_of_the_slow_twin(opened):
         found, wanted = pair_scores(L2, a, b, pair, HOW), slow_scores(a, b, pair, HOW)
         for name in SCORES:
             assert found[name] == pytest.approx(wanted[name], abs=1e-4 if "auc" in name else 1e-12)
+        assert (found["matches"], found[COUNT]) == (wanted["matches"], wanted[COUNT])
         assert 0.1 < wanted["mma-3px"] < 1 and wanted["homography-5px"] > 0
 
 
@@ -234,7 +237,7 @@ def test_a_pair_without_matches_counts_as_0(opened):
     some = normal(pair.rows[1].stop - pair.rows[1].start)
     scores = pair_scores(L2, none, some, pair, HOW)
     assert {scores[name] for name in SCORES} == {0.0}
-    assert scores["matches"] == 0 and "corner_error_px" not in scores
+    assert scores["matches"] == scores[COUNT] == 0 and "corner_error_px" not in scores
 
 
 def test_an_image_without_keypoints_counts_as_0(tmp_path):
@@ -274,6 +277,10 @@ def test_means_are_over_pairs_and_over_sequences_by_name(opened):
         assert scores.values[f"illumination/{name}"] == pytest.approx(a)
         assert scores.values[f"viewpoint/{name}"] == pytest.approx(np.mean([*b, c]))
         assert scores.scenes["v_b"][name] == pytest.approx(np.mean(b))
+    counts = [one[COUNT] for one in of.values()]
+    assert scores.values[COUNT] == pytest.approx(np.mean(counts))
+    assert scores.values[f"viewpoint/{COUNT}"] == pytest.approx(np.mean(counts[2:]))
+    assert COUNT not in scores.intervals and f"sequences/{COUNT}" not in scores.values
     means = [scores.scenes[scene]["mma-3px"] for scene in ("i_a", "v_b", "v_c")]
     assert scores.intervals["mma-3px"] == pytest.approx(interval_of_mean(means, [2, 3, 1]))
     assert scores.intervals["sequences/mma-3px"] == pytest.approx(interval_of_mean(means))
