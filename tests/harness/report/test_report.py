@@ -14,7 +14,6 @@ from packages import installed
 from reports import EVIL, write_results
 from toy import scored
 
-from harness import catalogue
 from harness.catalogue import Moment
 from harness.errors import FileMissingError
 from harness.records import leaderboard
@@ -95,15 +94,6 @@ def test_a_wrapped_model_has_the_card_of_the_model_inside(measured_here):
     assert signs["made from"] == "adasample" and "made from" not in inside
     assert signs["limits"] == inside["limits"] and signs["recipe"] == "adasample"
     assert signs["distance"] == "hamming" and inside["distance"] == "l2"
-
-
-def test_a_model_is_for_products_as_the_list_of_models_says(measured_here):
-    listed = catalogue.models()
-    free = {one.name for one in catalogue.of_licence(listed, "permissive")}
-    found = {one["name"]: one["in_products"] for one in contents(measured_here)["models"]}
-    assert {one.name for one in listed if found[one.name] == "yes"} == free
-    assert found["hardtfeat"] == "no"  # MIT, but of images that may not be used
-    assert found["adasample|signs"] == found["adasample"] == "no"
 
 
 def test_the_same_results_give_the_same_bytes(folder, page):
