@@ -4,6 +4,7 @@ import logging
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harness import extras, loading, registry
 from harness.cluster import token, units
 from harness.cluster.units import Work
-from harness.errors import ComputeError, InputError
+from harness.errors import ComputeError, InputError, SystemRefusedError
 from harness.files import home
 from harness.parts import units_ahead, worth_apart
 from harness.records.record import Record, TrainedOnAll
@@ -73,15 +74,18 @@ def connected(workers: int | None, scheduler: str | None, device: str) -> Iterat
 
     Raises:
         InputError: if both or none are given, or if nothing answers at the address.
+        SystemRefusedError: if the connection to the scheduler is lost within the block.
         ImportFailedError: if Dask is not installed; says how to install it.
     """
     must_be_one(workers, scheduler)
     with extras.needed("a cluster"):
         from distributed import Client, LocalCluster
+        from distributed.comm import CommClosedError
 
         from harness.cluster.cores import OwnCores
         from harness.cluster.interrupts import LeftInterrupts
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # lost workers are replaced
+    for name in ("distributed", "distributed.client"):  # lost workers are replaced
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     if workers is not None:
         with (
             _same_environment(),
@@ -107,7 +111,13 @@ def connected(workers: int | None, scheduler: str | None, device: str) -> Iterat
                 " workers with `dask worker ADDRESS`"
             ) from error
         with client:
-            yield client
+            try:
+                yield client
+            except (CancelledError, CommClosedError) as error:  # the client cancels all futures
+                raise SystemRefusedError(
+                    f"the connection to the Dask scheduler at {scheduler} is lost: start it and its"
+                    " workers again, and give the same command, which continues"
+                ) from error
 
 
 @contextmanager

@@ -11,6 +11,13 @@ from contextlib import contextmanager
 @contextmanager
 def scheduler(tmp_path, workers, **environment):
     """The address of a scheduler with worker processes of their own, and these processes."""
+    with processes(tmp_path, workers, **environment) as (address, started):
+        yield address, started[1:]
+
+
+@contextmanager
+def processes(tmp_path, workers, **environment):
+    """As `scheduler`; the first process is the scheduler's."""
     at = tmp_path / "scheduler.json"
     started = [
         subprocess.Popen(
@@ -32,7 +39,7 @@ def scheduler(tmp_path, workers, **environment):
     try:
         while not at.is_file():
             time.sleep(0.1)
-        yield json.loads(at.read_text())["address"], started[1:]
+        yield json.loads(at.read_text())["address"], started
     finally:
         for process in started:
             process.kill()

@@ -6,14 +6,14 @@ import signal
 from contextlib import contextmanager
 
 import pytest
-from clusters import scheduler
+from clusters import processes, scheduler
 from hpatches_files import LENGTHS, SPLITS, write_set
 from phototour_files import made_scene
 
 import harness
 from harness import loading, registry, unfinished
 from harness.cluster import fan_out, units
-from harness.errors import HarnessError, InputError
+from harness.errors import HarnessError, InputError, SystemRefusedError
 from harness.evaluation import export_vectors
 from harness.files import home
 from harness.parts import worth_apart
@@ -91,6 +91,39 @@ def test_a_killed_worker_of_another_address_loses_nothing(small, tmp_path, slow,
             scheduler=address,
         )  # fmt: skip
     assert victim.wait() == -signal.SIGKILL
+    harness.evaluate(
+        ["rootsift", slow], "hpatches", data=small, results=tmp_path / "one", cache=False
+    )
+    assert files(tmp_path / "one") == files(tmp_path / "many")
+
+
+def test_without_its_scheduler_an_evaluation_ends_with_one_error_and_continues_later(
+    small, tmp_path, slow, monkeypatch, capfd
+):
+    (tmp_path / "a").mkdir()
+    with processes(tmp_path / "a", workers=1) as (address, (lost, _)):
+
+        def killing(client, *given):
+            for outcome in outcomes(client, *given):
+                yield outcome
+                lost.kill()
+
+        outcomes = fan_out.outcomes
+        monkeypatch.setattr(fan_out, "outcomes", killing)
+        with pytest.raises(SystemRefusedError, match="is lost: start it and its workers again"):
+            harness.evaluate(
+                ["rootsift", slow], "hpatches", data=small, results=tmp_path / "many",
+                scheduler=address,
+            )  # fmt: skip
+    assert "Traceback" not in capfd.readouterr().err
+    monkeypatch.undo()
+    monkeypatch.setenv("TOLD", str(tmp_path / "told"))
+    (tmp_path / "b").mkdir()
+    with scheduler(tmp_path / "b", workers=1) as (address, _):
+        harness.evaluate(
+            ["rootsift", slow], "hpatches", data=small, results=tmp_path / "many",
+            scheduler=address,
+        )  # fmt: skip
     harness.evaluate(
         ["rootsift", slow], "hpatches", data=small, results=tmp_path / "one", cache=False
     )
