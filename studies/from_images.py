@@ -24,6 +24,7 @@ from typing import TypeVar
 import numpy as np
 import pycolmap
 
+from benchmarks.machine import machine
 from harness import loading
 from harness.files import atomic
 from harness.records import markdown_table
@@ -243,8 +244,10 @@ def page(
         " 8192 keypoints, and 2 to 6 with 2048.\n",
         *table(rows),
         "\n## Processor time of each step\n",
-        "Seconds of one of two cores: for one image (`detect`, `cut`, `describe`) and for one pair"
-        " of images (`match`, `verify`),\nfrom the first two images of each scene.\n",
+        "Seconds of one core: for one image (`detect`, `cut`, `describe`) and for one pair of"
+        " images (`match`, `verify`), from the\nfirst two images of each scene, all in one run on"
+        f" one machine ({machine()}). Compare them with each other, not with those of\nanother"
+        " run.\n",
         *speeds(times),
         f"\npycolmap {pycolmap.__version__}. The command:\n",
         '```sh title="Needs your data"',
