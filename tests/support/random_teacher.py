@@ -7,7 +7,7 @@ import torch
 from harness.distances import L2
 from harness.types import Descriptor
 from zoo.backbones import BatchNorm, Deployed, resize
-from zoo.small import Small
+from zoo.l2net_small import L2NetSmall
 from zoo.trained import pack
 
 SPEC = f"{__file__}:teacher"  # as `--model` takes it
@@ -17,7 +17,7 @@ LICENCE, DATA = "of the teacher", frozenset({"other/teacher"})
 def network(seed):
     with torch.random.fork_rng([]):
         torch.manual_seed(seed)
-        made = Small()
+        made = L2NetSmall()
         for module in made.modules():
             if isinstance(module, BatchNorm):
                 module.momentum = 1.0

@@ -87,7 +87,7 @@ def run_of(follows="distances", seed=0, **options):
         method |= {"name": "distilled-adasample", "teacher": SPEC, "weight": 1.0}
         method |= {"follows": follows}
     method |= options
-    table = {"method": method, "network": {"name": "small"}, "seed": seed}
+    table = {"method": method, "network": {"name": "l2net-small"}, "seed": seed}
     table |= {"optimiser": {"name": "adam", "lr": 0.003}}
     made = recipe.checked(TABLE | table, "test")
     larger = np.kron(patches, np.ones((1, 4, 4), np.uint8))
@@ -162,7 +162,7 @@ def test_a_training_is_not_resumed_with_another_teacher(tmp_path):
 def test_bits_are_taught_by_distances():
     method = {"name": "distilled-doap-binary", "teacher": SPEC, "weight": 25.0, "patches": 48}
     data, patches = dataset()
-    table = {"method": method, "network": {"name": "small", "binary": True}}
+    table = {"method": method, "network": {"name": "l2net-small", "binary": True}}
     made = recipe.checked(TABLE | table, "test")
     larger = np.kron(patches, np.ones((1, 4, 4), np.uint8))
     run = loop.prepare(made, data, lambda side: larger, **ON_CPU)
@@ -182,7 +182,12 @@ def test_the_card_has_the_limits_of_the_teacher(tmp_path):
     settings += ["method.pairs=8", "method.class_size=3", "method.follows=distances"]
     settings += [f"method.teacher={SPEC}", "network={name='small_training:Small'}"]
     out = command.train(
-        "small", tmp_path / "out", data=[str(sample())], settings=settings, device="cpu", onnx=False
+        "l2net-small",
+        tmp_path / "out",
+        data=[str(sample())],
+        settings=settings,
+        device="cpu",
+        onnx=False,
     )
     made = card.read(out / "card.json")
     assert DATA < set(made.trained_on)
