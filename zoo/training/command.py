@@ -18,7 +18,7 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from harness import Dataset
 from harness.data import training_sets
-from harness.data.photographs import Photograph, licences
+from harness.data.photographs import Photograph, all_of, licences
 from harness.errors import ComputeError, FileInTheWayError, ImportFailedError, InputError
 from harness.escape import visible
 from harness.files import atomic, locks
@@ -358,7 +358,8 @@ def _card(
 ) -> Card:
     recipe, network, teacher = run.recipe, run.network, run.method.teacher
     from_teacher = teacher.trained_on if teacher and teacher.trained_on else frozenset()
-    shown = () if network.inherited or teacher else training_sets.cut_from(run.dataset)
+    own = () if network.inherited else training_sets.cut_from(run.dataset)
+    shown = all_of([own or None, teacher.learned_from if teacher else ()]) or ()
     on_card = run.device.type == "cuda"
     machine = (
         torch.cuda.get_device_name(run.device)
@@ -373,7 +374,7 @@ def _card(
         dim=network.dim,
         side=network.side,
         trained_on=tuple(sorted(run.dataset.sources | network.inherited | from_teacher)),
-        licence=_licence(recipe, shown, teacher),
+        licence=_licence(recipe, own, teacher),
         recipe=json.loads(
             recipe.model_dump_json(exclude_none=True, exclude=NOT_ON_CARD | recipes.unused(recipe))
         ),
@@ -390,12 +391,19 @@ def _card(
     )
 
 
-def _licence(recipe: Recipe, shown: Sequence[Photograph], teacher: Descriptor | None) -> str:
-    """The recipe's licence, or that of its photographs; if the teacher's is another one, both."""
-    own = licences(shown) if shown and recipe.licence == recipes.UNKNOWN else recipe.licence
-    if teacher is None or teacher.licence.casefold() == own.casefold():
-        return own
-    return f"{own}; of teacher {teacher.name}: {teacher.licence}"
+def _licence(recipe: Recipe, own: Sequence[Photograph], teacher: Descriptor | None) -> str:
+    """The recipe's licence, or that of its own photographs; of a student the teacher's, too.
+
+    A teacher's vectors come from its training images. So if both follow from photographs, the
+    licence is that of all these photographs; else it has both texts, unless they are equal.
+    """
+    follows = bool(own) and recipe.licence == recipes.UNKNOWN
+    said = licences(own) if follows else recipe.licence
+    if teacher is None or teacher.licence.casefold() == said.casefold():
+        return said
+    if follows and teacher.licence == licences(teacher.photographs):
+        return licences([*own, *teacher.photographs])
+    return f"{said}; of teacher {teacher.name}: {teacher.licence}"
 
 
 def _limits(run: Run, last: Seen) -> str:
