@@ -57,6 +57,7 @@ def train(
     settings: Sequence[str] = (),
     device: str = "auto",
     precision: str = "auto",
+    tests: Sequence[Path] = (),
     resume: bool | None = False,
     tensorboard: bool = False,
     onnx: bool = True,
@@ -72,6 +73,7 @@ def train(
         settings: settings KEY=VALUE, which replace the recipe's.
         device: "auto", "cpu" or "cuda".
         precision: of convolutions: "float32", "bfloat16", or "auto"; see `precision_of`.
+        tests: folders of test images; data that show the same photographs are refused.
         resume: continue from the state in the folder; None: if there is one, else begin anew.
         tensorboard: write TensorBoard's files, too.
         onnx: export the network as model.onnx, too.
@@ -91,7 +93,7 @@ def train(
     out = out or Path("trained", recipe.name)
     keep_freed()
     with _processes(device) as place, exact(), _claimed(out, resume=resume) as resume:
-        parts = training_sets.open_sets(recipe.data, recipe.data_options)
+        parts = training_sets.open_sets(recipe.data, recipe.data_options, tests)
         kind = precision_of(precision, place)
         with _bar(shown=shown) as bar:
             run = _prepared(recipe, training_sets.joined(parts), place, kind, bar)
