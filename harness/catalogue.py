@@ -161,7 +161,8 @@ def row_of(made: Model) -> ModelRow:
     )
     if not isinstance(made, Descriptor):
         return row
-    return replace(row, conventions=made.conventions, stored=made.stored)
+    images = frozenset(one.licence for one in made.photographs) or None
+    return replace(row, conventions=made.conventions, stored=made.stored, images=images)
 
 
 def models(results: Path | None = None) -> list[ListedModel]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
+from harness.data.photographs import Photograph
 from harness.distances import DISTANCES, Distance, Distances, ManyRows
 from harness.distances import Rows as Rows
 from harness.distances import Vectors as Vectors
@@ -130,6 +131,9 @@ class Descriptor:
     # of the model's identity.
     recipe: str | None = None
     seed: int | None = None
+    # All photographs of its training, by which the terms of models that learn from its vectors
+    # are known; () if one photograph is not known. Not part of the model's identity.
+    photographs: tuple[Photograph, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the fields, since plug-ins set them and records and tables rely on them."""
@@ -144,6 +148,13 @@ class Descriptor:
             raise InputError(f"{wrong} dim is {self.dim!r:.60}; an integer above 0 is wanted")
         if self.trained_on is not None:
             must_be_data_names(self.trained_on, f"{wrong} trained_on")
+        if not isinstance(self.photographs, tuple) or not all(
+            isinstance(one, Photograph) for one in self.photographs
+        ):
+            raise InputTypeError(
+                f"{wrong} photographs is {self.photographs!r:.60}; a tuple of"
+                " harness.data.photographs.Photograph is wanted, an empty one if unknown"
+            )
         if self.weights is not None and not (
             isinstance(self.weights, str) and re.fullmatch(SHA256, self.weights)
         ):
@@ -165,6 +176,11 @@ class Descriptor:
                 f"{wrong} libraries is {self.libraries!r:.60}; a tuple of the names of"
                 ' distributions is wanted, as ("numpy",)'
             )
+
+    @property
+    def learned_from(self) -> tuple[Photograph, ...] | None:
+        """All photographs that it was trained on: () if it is not trained, None if not known."""
+        return self.photographs or (() if self.trained_on == frozenset() else None)
 
     @property
     def width(self) -> int:

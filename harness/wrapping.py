@@ -15,6 +15,7 @@ import numpy as np
 
 from harness import expression, parameters, registry
 from harness.code import code_sha256
+from harness.data.photographs import all_of
 from harness.errors import FAILURES, ComputeError, HarnessError, InputError, InputTypeError, text_of
 from harness.expression import Call
 from harness.parameters import Parameters
@@ -129,6 +130,7 @@ def _wrapped(base: Descriptor, call: Call, load: Load) -> Descriptor:
         network=None if made.network is base.network else made.network,
         trained_on=_joined([each.trained_on for each in models], files),
         licence=" AND ".join(dict.fromkeys(each.licence for each in models)),
+        photographs=() if files else all_of(each.learned_from for each in models) or (),
         weights=_hash([*(each.weights for each in models), *(each.sha256 for each in files)]),
         revision=sum(each.revision - 1 for each in models) + wrapper.revision,
         code=_code([each.code for each in models], wrapper),

@@ -83,7 +83,8 @@ class Card(CardTable):
     # The keys look like "hpatches/matching on hpatches-mini, split a: matching/map".
     scores: dict[str, Measured]
     limits: str  # limits of the training, in sentences
-    photographs: tuple[CardPhotograph, ...] = ()  # all of the training; () if one is not known
+    # All of the training and of its teacher; () if one is not known.
+    photographs: tuple[CardPhotograph, ...] = ()
 
 
 def read(file: Path) -> Card:

@@ -5,6 +5,10 @@ The teacher describes the patches that the method shows to the student with a gr
 the student sees them. For local descriptors, Y. Liu, Q. Dong, Descriptor distillation: a
 teacher-student-regularized framework for learning local descriptors, arXiv 2209.11795, train small
 students by a triplet loss and a teacher, too; their regularisation is another one.
+
+The teacher's training images decide its vectors, so the student learns from them, too. Its card
+names the training data and the photographs of both, or no photographs if those of one of them are
+not known; and its licence is that of both.
 """
 
 from collections.abc import Callable

@@ -243,6 +243,10 @@ class Listwise(Method):
             return count * (count - 1) // 2
         return len(groups) if self.in_turn else pass_of_patches(groups, self.patches)
 
+    def patches_per_step(self) -> int:
+        """Most patches in a batch."""
+        return self.patches
+
     def sampler(self, groups: Groups, seed: int) -> Sampler:
         """All patches of the drawn points; with mined labels, points of two sequences."""
         if self.distractors != "all":

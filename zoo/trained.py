@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from harness.code import code_sha256
+from harness.data.photographs import Photograph
 from harness.distances import DISTANCES
 from harness.errors import ComputeError, FileMissingError, InputError, one_line
 from harness.onnx import export as onnx_export
@@ -149,6 +150,7 @@ def by_torch(weights: Path, card: Card, *, device: str = "cpu") -> Descriptor:
         dim=card.dim,
         trained_on=frozenset(card.trained_on),
         licence=card.licence,
+        photographs=tuple(Photograph(**one.model_dump()) for one in card.photographs),
         weights=card.weights,
         code=code_sha256(*modules),
         libraries=("numpy", "torch"),

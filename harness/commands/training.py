@@ -32,6 +32,14 @@ def train(
         list[str] | None,
         typer.Option("--set", help="A setting of the recipe, as KEY=VALUE or TABLE.KEY=VALUE."),
     ] = None,
+    tests: Annotated[
+        str | None,
+        typer.Option(
+            "--tests",
+            metavar=f"DIR{LIST}",
+            help="Folders of test images: data that show the same photographs are refused.",
+        ),
+    ] = None,
     device: Device = "auto",
     precision: Annotated[
         str, typer.Option(help="Precision of convolutions: auto, float32 or bfloat16.")
@@ -48,7 +56,8 @@ def train(
     options = {"device": device, "precision": precision}
     flags = {"resume": resume, "tensorboard": tensorboard}
     parts = names("--data", data) if data is not None else []
-    say(trainer(recipe, out, data=parts, settings=setting or (), **options, **flags))
+    apart = [*map(Path, names("--tests", tests))] if tests is not None else []
+    say(trainer(recipe, out, data=parts, settings=setting or (), tests=apart, **options, **flags))
 
 
 def recipes() -> None:

@@ -27,3 +27,20 @@ def licences(shown: Iterable[Photograph]) -> str:
     'CC-BY-4.0 AND CC0-1.0'
     """
     return " AND ".join(sorted({one.licence for one in shown}))
+
+
+def all_of(parts: Iterable[Iterable[Photograph] | None]) -> tuple[Photograph, ...] | None:
+    """The photographs of several parts, each once, by file; None if those of one are unknown.
+
+    >>> bee, fly = (Photograph(f, "A", "CC-BY-4.0", "here", "") for f in ("bee.jpg", "fly.jpg"))
+    >>> all_of([[fly], [], [fly, bee]]) == (bee, fly)
+    True
+    >>> all_of([[fly], None]) is None
+    True
+    """
+    found: set[Photograph] = set()
+    for part in parts:
+        if part is None:
+            return None
+        found.update(part)
+    return tuple(sorted(found, key=lambda one: (one.file, one.sha256)))

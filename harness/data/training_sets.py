@@ -12,20 +12,27 @@ from harness.errors import FileMissingError, InputError, UnknownNameError
 from harness.types import Dataset, Rows
 
 
-def open_sets(specs: Sequence[str], options: Mapping[str, str] | None = None) -> list[Dataset]:
+def open_sets(
+    specs: Sequence[str],
+    options: Mapping[str, str] | None = None,
+    tests: Sequence[Path] = (),
+) -> list[Dataset]:
     """The data sets in some folders.
 
     Args:
         specs: folders, or names from `harness data list`.
         options: of the readers, as `--set` gives them; each goes to the sets whose form has it.
+        tests: folders of test images. Sets that show the same photographs are refused, and so are
+            those that can't tell.
 
     Raises:
         UnknownNameError: if a spec is neither, or no set takes an option.
         FileMissingError: if a named set is not here, or a file of it is missing.
-        InputError: if a format is not known, a file is damaged, or an option has a wrong value.
+        InputError: if a format is not known, a file is damaged, or an option has a wrong value; or
+            if a set shows a test image, or can't tell.
     """
     given = {name: settings.Typed(value) for name, value in (options or {}).items()}
-    opened = [_opened(spec, given) for spec in specs]
+    opened = [_opened(spec, given, tests) for spec in specs]
     known = {name for _, names in opened for name in names}
     for name in given:
         if name not in known:
@@ -41,7 +48,7 @@ def open_set(spec: str) -> Dataset:
     return open_sets([spec])[0]
 
 
-def _opened(spec: str, given: settings.Options) -> tuple[Dataset, list[str]]:
+def _opened(spec: str, given: settings.Options, tests: Sequence[Path]) -> tuple[Dataset, list[str]]:
     """A data set, and the names of the options that its form has."""
     folder = _folder(spec)
     for form in registry.names("training"):
@@ -49,8 +56,14 @@ def _opened(spec: str, given: settings.Options) -> tuple[Dataset, list[str]]:
         names = settings.named(reader)
         of_form = {name: value for name, value in given.items() if name in names}
         read = settings.accepted(reader, of_form, "data_options")
-        dataset: Dataset | None = reader(folder, **read)
+        compares = "tests" in settings.positional(reader)
+        dataset: Dataset | None = reader(folder, *[tests] * compares, **read)
         if dataset is not None:
+            if tests and not compares:
+                raise InputError(
+                    f"{folder} has the form {form}, which keeps nothing to compare photographs"
+                    " with test images: train without it, or leave the comparison out"
+                )
             return dataset, names
     forms = ", ".join(registry.names("training"))
     raise InputError(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Bool, Float32, Float64, Int, UInt8
+from jaxtyping import Float32, Float64, Int, UInt8
 
 from protocols.imaging.affine import AffineFrames, image_from_patch
 from protocols.imaging.detect import CAMERA
@@ -30,6 +30,7 @@ SMALLEST = 24  # pixels: the smallest side of an image of the pyramid
 WINDOW = 1.4  # scale of the Harris measure's window / scale of its derivatives
 ALPHA = 0.05
 LEAST = 10.0  # smallest Harris measure, grey values to the fourth: VLFeat's PeakThreshold
+ASKED = 1024  # corners whose neighbours are sought together; most of a large image's are not needed
 ALIKE = 0.5  # two corners so near in place and scale, relative to scale, count as one
 
 EXTENT, SIDE = 9.0, 25  # half side in radii and side in pixels of the patch that gives a shape
@@ -100,7 +101,7 @@ def _corners(levels: list[_Level], most: int) -> AffineFrames:
     scale = _own_scale(levels, place, first)
     order = np.lexsort((*place.T, -measure[:, 0]))
     order = order[scale[order] > 0]
-    order = order[_distinct(place[order], scale[order])][:most]
+    order = order[_distinct(place[order], scale[order], most)]
     circles = scale[order, None, None] * np.eye(2)
     x, y = place[order].T.copy()
     return AffineFrames(x, y, circles, measure[order, 0])
@@ -170,18 +171,24 @@ def _values(image: Image, place: Float64[np.ndarray, "n 2"]) -> Float32[np.ndarr
 
 
 def _distinct(
-    place: Float64[np.ndarray, "n 2"], scale: Float64[np.ndarray, " n"]
-) -> Bool[np.ndarray, " n"]:
-    """Which corners to keep, so that no corner is near an earlier one that is kept."""
+    place: Float64[np.ndarray, "n 2"], scale: Float64[np.ndarray, " n"], most: int
+) -> Int[np.ndarray, " some"]:
+    """The first corners, at most `most`, that are near no earlier one of them."""
     from scipy.spatial import KDTree
 
-    kept = np.ones(len(place), bool)
-    for i, near in enumerate(KDTree(place).query_ball_point(place, ALIKE * scale)):
-        if kept[i]:
-            later = np.array([j for j in near if j > i], np.intp)
-            factor = scale[later] / scale[i]
-            kept[later[(factor < 1 + ALIKE) & (factor > 1 / (1 + ALIKE))]] = False
-    return kept
+    tree, alone = KDTree(place), np.ones(len(place), bool)
+    chosen: list[int] = []
+    for start in range(0, len(place), ASKED):
+        some = slice(start, start + ASKED)
+        for i, near in enumerate(tree.query_ball_point(place[some], ALIKE * scale[some]), start):
+            if alone[i]:
+                chosen.append(i)
+                later = np.array([j for j in near if j > i], np.intp)
+                factor = scale[later] / scale[i]
+                alone[later[(factor < 1 + ALIKE) & (factor > 1 / (1 + ALIKE))]] = False
+        if len(chosen) >= most:
+            break
+    return np.array(chosen[:most], np.intp)
 
 
 # ---- their shapes, and their directions

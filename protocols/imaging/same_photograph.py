@@ -9,7 +9,7 @@ behind `SAME`, and what is not found.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -26,6 +26,8 @@ SIDE, FREQUENCIES = 64, 16
 FIRST = 256  # pixels of the longer side that an image is reduced to before it is cut
 CUTS = (0.0, 0.04, 0.08)  # shares of the height or width that are cut off at each of four sides
 SAME = 64  # most bits of 255 that differ between images of one photograph
+
+Cuts = UInt64[np.ndarray, "cuts 4"]
 
 log = logging.getLogger(__name__)
 
@@ -47,28 +49,53 @@ def shared(first: Path, second: Path) -> list[Pair]:
     Raises:
         InputError: if a folder is missing or has no image.
     """
-    ours, theirs = (dict(_fingerprints(folder)) for folder in (first, second))
+    return pairs(of_folder(first), of_folder(second))
+
+
+def pairs(ours: Mapping[str, Cuts], theirs: Mapping[str, Cuts]) -> list[Pair]:
+    """The pairs of images that seem to be one photograph, by their fingerprints, surest first."""
     names = [*theirs]
     many = np.stack([*theirs.values()]) if names else np.empty((0, 1, 4), np.uint64)
-    pairs = [
+    found = [
         Pair(name, names[k], int(bits[k]))
         for name, own in ours.items()
         for bits in [differences(own, many)]
         for k in np.flatnonzero(bits <= SAME)
     ]
-    return sorted(pairs, key=lambda pair: (pair.bits, pair.first, pair.second))
+    return sorted(found, key=lambda pair: (pair.bits, pair.first, pair.second))
 
 
-def differences(
-    own: UInt64[np.ndarray, "cuts 4"], many: UInt64[np.ndarray, "images cuts 4"]
-) -> Int[np.ndarray, " images"]:
+def of_folder(folder: Path) -> dict[str, Cuts]:
+    """The fingerprints of each image of a folder that can be read, by name; others are logged.
+
+    Raises:
+        InputError: if the folder is missing or has no image.
+    """
+
+    def of(name: str) -> Cuts | str:
+        try:
+            return fingerprints(read_grey(folder / name))
+        except ValueError as error:
+            return str(error)
+
+    found = {}
+    names = photographs.find(folder)
+    for name, made in zip(names, parallel.each(of, names), strict=True):
+        if isinstance(made, str):
+            log.warning("%s can't be compared: %s", folder / name, made)
+        else:
+            found[name] = made
+    return found
+
+
+def differences(own: Cuts, many: UInt64[np.ndarray, "images cuts 4"]) -> Int[np.ndarray, " images"]:
     """Bits that differ between one image and each of many, in the best of all cuts of either."""
     theirs_cut = np.bitwise_count(many ^ own[0]).sum(axis=2, dtype=np.int64).min(axis=1)
     ours_cut = np.bitwise_count(many[:, :1] ^ own).sum(axis=2, dtype=np.int64).min(axis=1)
     return np.minimum(theirs_cut, ours_cut)
 
 
-def fingerprints(grey: Grey) -> UInt64[np.ndarray, "cuts 4"]:
+def fingerprints(grey: Grey) -> Cuts:
     """A fingerprint of the whole image, then one for each way to cut it."""
     height, width = grey.shape
     scale = min(1.0, FIRST / max(height, width))
@@ -94,20 +121,3 @@ def _fingerprint(grey: Grey) -> UInt64[np.ndarray, " 4"]:
     above = low > np.median(low[1:])
     above[0] = False  # the mean, which says nothing about the content
     return np.packbits(above).view(np.uint64)
-
-
-def _fingerprints(folder: Path) -> Iterator[tuple[str, UInt64[np.ndarray, "cuts 4"]]]:
-    """Yields the name and the fingerprints of each image of a folder that can be read."""
-
-    def of(name: str) -> UInt64[np.ndarray, "cuts 4"] | str:
-        try:
-            return fingerprints(read_grey(folder / name))
-        except ValueError as error:
-            return str(error)
-
-    names = photographs.find(folder)
-    for name, made in zip(names, parallel.each(of, names), strict=True):
-        if isinstance(made, str):
-            log.warning("%s can't be compared: %s", folder / name, made)
-        else:
-            yield name, made

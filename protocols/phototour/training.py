@@ -11,23 +11,32 @@ from harness import Dataset
 from harness.errors import InputError
 from harness.files import texts
 from harness.types import Rows
+from protocols.imaging import kept_fingerprints
 from protocols.phototour.reader import PatchScene, read_reference_images, sha256
 from protocols.phototour.scenes import holds_scenes, join, open_scenes
 
 
-def training_set(data: Path) -> Dataset | None:
+def training_set(data: Path, tests: Sequence[Path] = ()) -> Dataset | None:
     """All patches of the scenes in a folder; None if there is no scene.
 
     The folder may itself be a scene. The image of a patch is its point's reference image, from
     interest.txt; without that file, all patches of a scene have one image.
 
+    Args:
+        data: the folder.
+        tests: folders of test images, with which scenes must share no photograph.
+
     Raises:
         FileMissingError: if a part of a scene is missing.
-        InputError: if a file of a scene is damaged, or two scenes are the same.
+        InputError: if a file of a scene is damaged, two scenes are the same, or a photograph of a
+            scene is a test image, or can't be compared with them.
     """
     if not holds_scenes(data):
         return None
     opened = open_scenes(data, None)
+    if tests:
+        for scene in opened.scenes:
+            kept_fingerprints.must_be_others(scene.folder, tests)
     rows = [np.arange(len(scene)) for scene in opened.scenes]
     images = [
         read_reference_images(scene)

@@ -27,6 +27,8 @@ from harness.distances import L2
         ("code", None, "code is None"),
         ("libraries", "numpy", "libraries is 'numpy'; a tuple"),
         ("libraries", ("",), "libraries is"),
+        ("photographs", ("bee.jpg",), r"photographs is \('bee\.jpg',\); a tuple of"),
+        ("photographs", "bee.jpg", r"photographs is 'bee\.jpg'; a tuple of"),
         ("trained_on", "liberty", "trained_on is 'liberty'; a frozenset of data names is wanted"),
         ("trained_on", "", "trained_on is ''; a frozenset"),
         ("trained_on", {"liberty"}, "trained_on is {'liberty'}; a frozenset"),

@@ -12,6 +12,7 @@ from toy import toy_descriptor, toy_protocol
 import harness
 from harness import evaluation, loading, registry
 from harness.code import code_sha256
+from harness.data.photographs import Photograph
 from harness.distances import HAMMING
 from harness.records import leaderboard as boards
 from harness.records import record as results
@@ -165,6 +166,15 @@ def test_the_harness_sets_the_identity_whatever_the_wrapper_says(theirs):
     assert (made.revision, made.trained_on) == (2, {"x/y"})
 
 
+def test_photographs_stay_known_unless_those_of_one_model_are_not():
+    bee = Photograph("bee.jpg", "A", "CC0-1.0", "README", A)
+    base = toy_descriptor(trained_on=frozenset({"x/y"}), photographs=(bee,))
+    assert harness.wrap(base, "root").photographs == (bee,)
+    assert harness.wrap(base, "concat(pixels)").photographs == (bee,)  # pixels learned nothing
+    unknown = dataclasses.replace(base, photographs=())
+    assert harness.wrap(unknown, "concat(pixels)").photographs == ()
+
+
 def test_revisions_of_model_and_wrapper_add_up(theirs):
     base = toy_descriptor(revision=4)
     assert harness.wrap(base, "half").revision == 4 + 3 - 1
@@ -194,6 +204,7 @@ def test_two_models_have_one_identity_together(tmp_path):
     assert made.name == "mean|concat(other)"
     assert (made.weights, made.licence) == (both(A, B), "MIT AND GPL")
     assert (made.revision, made.trained_on) == (4, {"a/a", "b/b"})
+    assert made.photographs == ()
     unknown = harness.wrap(dataclasses.replace(base, trained_on=None), "concat(pixels)")
     assert (unknown.trained_on, unknown.weights) == (None, A)
 

@@ -1,15 +1,20 @@
 """Distillation: its losses, what a teacher sees, what is refused, what a student learns."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from checkout import ROOT
-from random_teacher import DATA, LICENCE, SPEC, teacher
+from phototour_files import made_scene
+from random_teacher import DATA, LICENCE, OPEN, SHOWN, SPEC, open_teacher, teacher
 from small_training import TABLE, dataset
 from vectors import unit_rows
 
+from harness.data import datasets
+from harness.data.datasets import PublishedSet
+from harness.data.photographs import Photograph
 from protocols.phototour.sample import sample
 from zoo import card
 from zoo.distillation import Lesson
@@ -87,7 +92,7 @@ def run_of(follows="distances", seed=0, **options):
         method |= {"name": "distilled-adasample", "teacher": SPEC, "weight": 1.0}
         method |= {"follows": follows}
     method |= options
-    table = {"method": method, "network": {"name": "small"}, "seed": seed}
+    table = {"method": method, "network": {"name": "l2net-small"}, "seed": seed}
     table |= {"optimiser": {"name": "adam", "lr": 0.003}}
     made = recipe.checked(TABLE | table, "test")
     larger = np.kron(patches, np.ones((1, 4, 4), np.uint8))
@@ -162,7 +167,7 @@ def test_a_training_is_not_resumed_with_another_teacher(tmp_path):
 def test_bits_are_taught_by_distances():
     method = {"name": "distilled-doap-binary", "teacher": SPEC, "weight": 25.0, "patches": 48}
     data, patches = dataset()
-    table = {"method": method, "network": {"name": "small", "binary": True}}
+    table = {"method": method, "network": {"name": "l2net-small", "binary": True}}
     made = recipe.checked(TABLE | table, "test")
     larger = np.kron(patches, np.ones((1, 4, 4), np.uint8))
     run = loop.prepare(made, data, lambda side: larger, **ON_CPU)
@@ -177,14 +182,17 @@ def test_bits_are_taught_by_distances():
 # --- the card
 
 
-def test_the_card_has_the_limits_of_the_teacher(tmp_path):
-    settings = ["held_out=0.3", "epochs=1", "steps_per_epoch=1", "licence=CC0-1.0"]
+def card_of(out, data, teacher, *settings):
+    settings = ["held_out=0.3", "epochs=1", "steps_per_epoch=1", *settings]
     settings += ["method.pairs=8", "method.class_size=3", "method.follows=distances"]
-    settings += [f"method.teacher={SPEC}", "network={name='small_training:Small'}"]
-    out = command.train(
-        "small", tmp_path / "out", data=[str(sample())], settings=settings, device="cpu", onnx=False
-    )
-    made = card.read(out / "card.json")
+    settings += [f"method.teacher={teacher}", "network={name='small_training:Small'}"]
+    data = [str(data)]
+    command.train("l2net-small", out, data=data, settings=settings, device="cpu", onnx=False)
+    return card.read(out / "card.json")
+
+
+def test_the_card_has_the_limits_of_the_teacher(tmp_path):
+    made = card_of(tmp_path / "out", sample(), SPEC, "licence=CC0-1.0")
     assert DATA < set(made.trained_on)
     assert {name.partition("/")[0] for name in made.trained_on} == {"other", "phototour"}
     assert made.licence == f"CC0-1.0; of teacher random_teacher:teacher: {LICENCE}"
@@ -193,15 +201,53 @@ def test_the_card_has_the_limits_of_the_teacher(tmp_path):
     assert f"Its teacher was random_teacher:teacher, weights {weights}." in made.limits
 
 
+def test_the_card_names_the_photographs_of_student_and_teacher(tmp_path, monkeypatch):
+    """Those of both, or none if the teacher's are not known."""
+    ours = [Photograph("b.jpg", "B", "CC-BY-SA-4.0", "README", 64 * "b"), SHOWN[0]]
+    made_scene(tmp_path / "open", n=240, images=2)
+    about = {"images": [{"name": one.file, "sha256": one.sha256} for one in ours]}
+    (tmp_path / "open" / "dataset.json").write_text(json.dumps({"name": "phototour-open", **about}))
+    row = PublishedSet("toy", "", "", (), "", "", {}, photographs=tuple(ours))
+    monkeypatch.setattr(datasets, "known", lambda: {"toy": row})
+
+    both = card_of(tmp_path / "both", tmp_path / "open", OPEN, "method.images=none")
+    assert [one.file for one in both.photographs] == ["a.jpg", "b.jpg", "c.jpg"]
+    assert both.licence == "CC-BY-4.0 AND CC-BY-SA-4.0 AND CC0-1.0"
+    one = card_of(tmp_path / "one", tmp_path / "open", SPEC, "method.images=none")
+    own = "CC-BY-SA-4.0 AND CC0-1.0"
+    teachers = f"of teacher random_teacher:teacher: {LICENCE}"
+    assert (one.photographs, one.licence) == ((), f"{own}; {teachers}")
+
+
+CC0, BY = "CC0-1.0", "CC-BY-4.0"
+
+
 @pytest.mark.parametrize(
-    ("own", "of_teacher", "told"),
+    ("stated", "shown", "of_teacher", "taught", "told"),
     [
-        ("CC0-1.0", None, "CC0-1.0"),
-        ("CC0-1.0", "cc0-1.0", "CC0-1.0"),
-        ("unknown", "MIT", "unknown; of teacher x: MIT"),
+        (CC0, [], None, [], CC0),
+        (CC0, [], "cc0-1.0", [], CC0),
+        ("unknown", [], "MIT", [], "unknown; of teacher x: MIT"),
+        ("unknown", [CC0], None, [], CC0),
+        ("unknown", [CC0], BY, [BY], f"{BY} AND {CC0}"),
+        ("unknown", [CC0, BY], BY, [BY], f"{BY} AND {CC0}"),
+        ("unknown", [CC0], "MIT", [BY], f"{CC0}; of teacher x: MIT"),  # somebody stated it
+        ("unknown", [CC0], "MIT", [], f"{CC0}; of teacher x: MIT"),
+        ("MIT", [CC0], BY, [BY], f"MIT; of teacher x: {BY}"),
+        ("unknown", [], BY, [BY], f"unknown; of teacher x: {BY}"),
     ],
 )
-def test_a_student_has_its_licence_and_that_of_its_teacher(own, of_teacher, told):
-    made = recipe.read("hardnet", [f"licence={own}"])
-    by = None if of_teacher is None else replace(teacher(), name="x", licence=of_teacher)
-    assert command._licence(made, (), by) == told
+def test_a_student_has_its_licence_and_that_of_its_teacher(stated, shown, of_teacher, taught, told):
+    made = recipe.read("hardnet", [f"licence={stated}"])
+    ours, theirs = (
+        tuple(Photograph(one, "A", one, "README", 64 * "a") for one in some)
+        for some in (shown, taught)
+    )
+    by = replace(teacher(), name="x", licence=of_teacher or "x", photographs=theirs)
+    assert command._licence(made, ours, by if of_teacher else None) == told
+
+
+def test_what_a_model_learned_from_is_known_of_untrained_ones_and_of_lists():
+    assert teacher().learned_from is None
+    assert open_teacher().learned_from == SHOWN
+    assert replace(teacher(), trained_on=frozenset()).learned_from == ()

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from harness import Dataset
 from harness.data import training_sets
-from harness.data.photographs import Photograph, licences
+from harness.data.photographs import Photograph, all_of, licences
 from harness.errors import ComputeError, FileInTheWayError, ImportFailedError, InputError
 from harness.escape import visible
 from harness.files import atomic, locks
@@ -57,6 +57,7 @@ def train(
     settings: Sequence[str] = (),
     device: str = "auto",
     precision: str = "auto",
+    tests: Sequence[Path] = (),
     resume: bool | None = False,
     tensorboard: bool = False,
     onnx: bool = True,
@@ -72,6 +73,7 @@ def train(
         settings: settings KEY=VALUE, which replace the recipe's.
         device: "auto", "cpu" or "cuda".
         precision: of convolutions: "float32", "bfloat16", or "auto"; see `precision_of`.
+        tests: folders of test images; data that show the same photographs are refused.
         resume: continue from the state in the folder; None: if there is one, else begin anew.
         tensorboard: write TensorBoard's files, too.
         onnx: export the network as model.onnx, too.
@@ -91,7 +93,7 @@ def train(
     out = out or Path("trained", recipe.name)
     keep_freed()
     with _processes(device) as place, exact(), _claimed(out, resume=resume) as resume:
-        parts = training_sets.open_sets(recipe.data, recipe.data_options)
+        parts = training_sets.open_sets(recipe.data, recipe.data_options, tests)
         kind = precision_of(precision, place)
         with _bar(shown=shown) as bar:
             run = _prepared(recipe, training_sets.joined(parts), place, kind, bar)
@@ -358,7 +360,8 @@ def _card(
 ) -> Card:
     recipe, network, teacher = run.recipe, run.network, run.method.teacher
     from_teacher = teacher.trained_on if teacher and teacher.trained_on else frozenset()
-    shown = () if network.inherited or teacher else training_sets.cut_from(run.dataset)
+    own = () if network.inherited else training_sets.cut_from(run.dataset)
+    shown = all_of([own or None, teacher.learned_from if teacher else ()]) or ()
     on_card = run.device.type == "cuda"
     machine = (
         torch.cuda.get_device_name(run.device)
@@ -373,7 +376,7 @@ def _card(
         dim=network.dim,
         side=network.side,
         trained_on=tuple(sorted(run.dataset.sources | network.inherited | from_teacher)),
-        licence=_licence(recipe, shown, teacher),
+        licence=_licence(recipe, own, teacher),
         recipe=json.loads(
             recipe.model_dump_json(exclude_none=True, exclude=NOT_ON_CARD | recipes.unused(recipe))
         ),
@@ -390,12 +393,19 @@ def _card(
     )
 
 
-def _licence(recipe: Recipe, shown: Sequence[Photograph], teacher: Descriptor | None) -> str:
-    """The recipe's licence, or that of its photographs; if the teacher's is another one, both."""
-    own = licences(shown) if shown and recipe.licence == recipes.UNKNOWN else recipe.licence
-    if teacher is None or teacher.licence.casefold() == own.casefold():
-        return own
-    return f"{own}; of teacher {teacher.name}: {teacher.licence}"
+def _licence(recipe: Recipe, own: Sequence[Photograph], teacher: Descriptor | None) -> str:
+    """The recipe's licence, or that of its own photographs; of a student the teacher's, too.
+
+    A teacher's vectors come from its training images. So if both follow from photographs, the
+    licence is that of all these photographs; else it has both texts, unless they are equal.
+    """
+    follows = bool(own) and recipe.licence == recipes.UNKNOWN
+    said = licences(own) if follows else recipe.licence
+    if teacher is None or teacher.licence.casefold() == said.casefold():
+        return said
+    if follows and teacher.licence == licences(teacher.photographs):
+        return licences([*own, *teacher.photographs])
+    return f"{said}; of teacher {teacher.name}: {teacher.licence}"
 
 
 def _limits(run: Run, last: Seen) -> str:

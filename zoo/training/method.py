@@ -156,6 +156,10 @@ class Method(nn.Module):
         """Matching pairs in a batch; a method without pairs need not define it."""
         raise NotImplementedError
 
+    def patches_per_step(self) -> int:
+        """Patches of a batch that have a gradient; a method without pairs should define it."""
+        return 2 * self.pairs_per_step()
+
     def sampler(self, groups: Groups, seed: int) -> Sampler:
         """The function that selects the patches of each step.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.errors import InputError
 from harness.trainings import APART
 from harness.types import Descriptor
 from zoo import card as cards
@@ -61,15 +62,21 @@ def patches(spec: str, settings: Sequence[str], points: int, each: int) -> int:
         settings: settings of the recipe.
         points: number of points of the training set.
         each: patches of each point.
+
+    Raises:
+        InputError: if the recipe's method does not say how many patches a batch has.
     """
     recipe = recipes.read(spec, settings, ["unknown"])
     method = recipes.make("method", recipe.method)
     point = np.repeat(np.arange(points), each)
     groups = Groups.of(point, point // IMAGE)
     try:
-        in_batch = 2 * method.pairs_per_step()
+        in_batch = method.patches_per_step()
     except NotImplementedError:
-        in_batch = recipe.method.options["patches"]
+        raise InputError(
+            f"method {recipe.method.name!r} does not say how many patches a batch has: define"
+            " `patches_per_step` in its class, or `pairs_per_step` if its batches are of pairs"
+        ) from None
     return int(recipe.epochs * loop.steps_per_epoch(recipe, method, groups) * in_batch)
 
 

@@ -18,7 +18,7 @@ from harness.files.atomic import placing
 from protocols.builders.homography.points import octave
 from protocols.builders.homography.shots import Asked, Shot, UselessImageError
 from protocols.builders.phototour import pairs
-from protocols.imaging import photographs, same_photograph
+from protocols.imaging import kept_fingerprints, photographs, same_photograph
 from protocols.imaging.frames import Frames
 from protocols.phototour.scene_names import check_name
 from protocols.phototour.writer import fill
@@ -161,8 +161,10 @@ def assemble(
                 "images": [
                     {"name": image_name, "sha256": hashes[image_name]} for image_name in shots
                 ],
+                "fingerprints": kept_fingerprints.FORM,
                 **{key: value for key, value in asdict(report).items() if key in KEPT},
             }
+            kept_fingerprints.keep(folder, kept_fingerprints.of_images(images, [*shots]))
             image = np.repeat(number, asked.versions)
             interest = np.concatenate([shot.interest for shot in shots.values()])
             fill(

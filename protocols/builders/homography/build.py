@@ -51,6 +51,7 @@ def build(
     points: int = 100,
     versions: int = 8,
     magnification: float = MAGNIFICATION,
+    longest_side: int | None = None,
     name: str | None = None,
     seed: int = 0,
     strengths: Strengths = DEFAULT,
@@ -69,6 +70,8 @@ def build(
         points: most points of each image. A larger number adds points and keeps the others.
         versions: patches of each point.
         magnification: half a side of a patch at strength 0, in units of its point's scale.
+        longest_side: in pixels. Larger images are reduced to it first, by means over areas: regions
+            and `interest.txt` are then of the smaller image. None reduces no image.
         name: the data set is called "phototour-NAME"; None takes the name of `out`.
         seed: of all random numbers.
         strengths: of the differences between versions.
@@ -81,11 +84,15 @@ def build(
         FileInTheWayError: if `out` is not empty.
         BlockingIOError: if another process builds the same set.
     """
-    asked = Asked(points, versions, magnification, seed)
+    asked = Asked(points, versions, magnification, seed, longest_side)
     return assemble(
         images,
         out,
-        partial(shot, make=partial(drawn, asked=asked, strengths=strengths)),
+        partial(
+            shot,
+            make=partial(drawn, asked=asked, strengths=strengths),
+            longest_side=longest_side,
+        ),
         asked,
         name=name,
         builder=VERSION,

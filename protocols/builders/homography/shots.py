@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from io import BytesIO, RawIOBase
 from pathlib import Path
 
+import cv2
 import numpy as np
 from jaxtyping import Float64, UInt8
 
@@ -12,7 +13,8 @@ from harness.cache import Cache
 from harness.errors import InputError
 from protocols.imaging.agreement import correlation
 from protocols.imaging.frames import Frames
-from protocols.imaging.grey import read_grey
+from protocols.imaging.grey import Grey, read_grey
+from protocols.phototour.writer import SIDE
 
 MOST_VERSIONS = 100
 MOST_MAGNIFICATION = 12.0
@@ -30,6 +32,7 @@ class Asked:
     versions: int  # patches of each point
     magnification: float  # half a side of a patch, in units of its point's scale
     seed: int
+    longest_side: int | None = None  # pixels; larger images are made smaller first
 
     def __post_init__(self) -> None:
         """Refuse numbers out of range."""
@@ -43,10 +46,23 @@ class Asked:
                 f"points is {self.points}, versions {self.versions}, seed {self.seed}: give at"
                 f" least 1 point, from 2 to {MOST_VERSIONS} versions and a seed from 0"
             )
+        if self.longest_side is not None and self.longest_side < SIDE:
+            raise InputError(
+                f"longest_side is {self.longest_side}: give at least {SIDE} pixels, or leave it out"
+            )
 
 
 class UselessImageError(InputError):
     """An image has no point that could become a patch, or can't be read."""
+
+
+def reduced(grey: Grey, longest_side: int | None) -> UInt8[np.ndarray, "rows columns"]:
+    """An image whose longer side is at most `longest_side`; its pixels are means over areas."""
+    longest = max(grey.shape)
+    if longest_side is None or longest <= longest_side:
+        return grey
+    rows, columns = (max(1, round(n * longest_side / longest)) for n in grey.shape)
+    return np.asarray(cv2.resize(grey, (columns, rows), interpolation=cv2.INTER_AREA))
 
 
 def interest_of(squares: Frames, magnification: float) -> Float64[np.ndarray, "patches 4"]:
@@ -85,7 +101,8 @@ def shot(
     file: Path,
     sha256: str,
     *,
-    make: Callable[[UInt8[np.ndarray, "height width"], int], Made],
+    make: Callable[[Grey, int], Made],
+    longest_side: int | None = None,
 ) -> Shot:
     """The patches of one image, made now or read from the work folder.
 
@@ -94,6 +111,7 @@ def shot(
         file: the image.
         sha256: of the image file; the key of the kept patches.
         make: called with the grey values and a number of the image that seeds its random draws.
+        longest_side: in pixels, to which a larger image is reduced; None: no image is.
 
     Raises:
         UselessImageError: if the image can't be read, or has no points.
@@ -101,7 +119,7 @@ def shot(
 
     def write(stream: RawIOBase) -> None:
         try:
-            grey = read_grey(file)
+            grey = reduced(read_grey(file), longest_side)
         except ValueError as error:
             raise UselessImageError(str(error)) from error
         made = make(grey, int(sha256[:16], 16))

@@ -51,7 +51,7 @@ from protocols.builders.phototour.reconstruct import DATABASE, reconstruct
 from protocols.builders.phototour.selection import ObservationTally, choose
 from protocols.builders.phototour.sparse import Photograph, read
 from protocols.colmap.model import files_of
-from protocols.imaging import photographs, same_photograph
+from protocols.imaging import kept_fingerprints, photographs, same_photograph
 from protocols.imaging.agreement import correlation
 from protocols.imaging.frames import Frames
 from protocols.imaging.grey import read_grey
@@ -207,23 +207,13 @@ def build(
         with tempfile.TemporaryFile(dir=folder) as file:
             pixels = _mapped(file, tally.patches)
             log.info("%d patches", tally.patches)
-            hashes = [
-                _cut(
-                    folders.at(images, photograph),
-                    photos[k],
-                    np.flatnonzero(chosen.image == k),
-                    squares,
-                    pixels,
-                )
-                for k, photograph in enumerate(names)
+            files = [folders.at(images, photograph) for photograph in names]
+            cut = [
+                _cut(file, photo, np.flatnonzero(chosen.image == k), squares, pixels)
+                for k, (file, photo) in enumerate(zip(files, photos, strict=True))
             ]
-            fit.check(
-                [folders.at(images, photograph) for photograph in names],
-                chosen.image,
-                chosen.point,
-                squares,
-                pixels,
-            )
+            kept_fingerprints.keep(folder, np.stack([made for _, made in cut]))
+            fit.check(files, chosen.image, chosen.point, squares, pixels)
             report = SceneReport(
                 name=f"phototour-{name}",
                 folder=out,
@@ -255,8 +245,9 @@ def build(
                 "reconstruction": base.about,
                 "images": [
                     {"name": photograph, "sha256": sha}
-                    for photograph, sha in zip(names, hashes, strict=True)
+                    for photograph, (sha, _) in zip(names, cut, strict=True)
                 ],
+                "fingerprints": kept_fingerprints.FORM,
                 "images_not_placed": sorted(set(listed) - set(names)),
                 "left_out": dict(left_out),
                 "patches": asdict(tally),
@@ -308,8 +299,8 @@ def _cut(
     rows: Int[np.ndarray, " m"],
     squares: Frames,
     pixels: UInt8[np.ndarray, "n 64 64"],
-) -> str:
-    """The sha256 of an image's file, after its patches are written to their rows."""
+) -> tuple[str, same_photograph.Cuts]:
+    """The sha256 and the fingerprints of an image, after its patches are written to their rows."""
     grey = read_grey(file)
     height, width = grey.shape
     if (width, height) != (photo.width, photo.height):
@@ -319,7 +310,7 @@ def _cut(
         )
     for part, patches in extract(grey, squares.take(rows)):
         pixels[rows[part]] = patches
-    return sha256(file)
+    return sha256(file), same_photograph.fingerprints(grey)
 
 
 def _mapped(file: IO[bytes], n: int) -> UInt8[np.ndarray, "n 64 64"]:

@@ -40,6 +40,7 @@ def build(
     views: int = 8,
     versions: int = 4,
     magnification: float = MAGNIFICATION,
+    longest_side: int | None = None,
     name: str | None = None,
     seed: int = 0,
     cameras: ViewStrengths = DEFAULT,
@@ -59,6 +60,8 @@ def build(
         views: of each image, besides the image itself.
         versions: patches of each point; a point that fewer views show is not used.
         magnification: half a side of a patch, in radii of its region.
+        longest_side: in pixels. Larger images are reduced to it first, by means over areas: regions
+            and `interest.txt` are then of the smaller image. None reduces no image.
         name: the data set is called "phototour-NAME"; None takes the name of `out`.
         seed: of all random numbers.
         cameras: how much views differ.
@@ -76,11 +79,15 @@ def build(
             f"views is {views}: {versions} versions of a point need at least {versions - 1}, and"
             f" {MOST_VIEWS} are the most"
         )
-    asked = Asked(points, versions, magnification, seed)
+    asked = Asked(points, versions, magnification, seed, longest_side)
     return assemble(
         images,
         out,
-        partial(shot, make=partial(detected, asked=asked, views=views, cameras=cameras)),
+        partial(
+            shot,
+            make=partial(detected, asked=asked, views=views, cameras=cameras),
+            longest_side=longest_side,
+        ),
         asked,
         name=name,
         builder=VERSION,

@@ -306,6 +306,8 @@ def test_what_cannot_be_trained_is_told_before_anything_is_written(
         command.train(recipe, out, data=[scenes], device="cpu", resume=True)
     with pytest.raises(OSError, match=r"can't be kept in .*read-only.*: choose another --out"):
         command.train(recipe, read_only / "out", data=[scenes], device="cpu")
+    with pytest.raises(ValueError, match="keeps no fingerprints"):
+        command.train(recipe, out, data=[scenes], device="cpu", tests=[tmp_path])
     assert not out.exists()
 
 

@@ -93,6 +93,12 @@ def test_levels_that_hpatches_does_not_have_are_refused(samples, strips, told):
         training_sets.open_sets([str(samples["hpatches"])], {"strips": strips})
 
 
+@pytest.mark.parametrize("form", ["romepatches", "hpatches"])
+def test_forms_that_keep_no_fingerprints_are_not_compared_with_tests(samples, form, tmp_path):
+    with pytest.raises(ValueError, match=f"has the form {form}, which keeps nothing to compare"):
+        training_sets.open_sets([str(samples[form])], tests=[tmp_path])
+
+
 def test_several_are_one_set_in_which_no_point_and_no_image_is_shared(samples):
     folders = [str(samples["phototour"]), str(samples["romepatches"])]
     alone = [training_sets.open_set(folder) for folder in folders]

@@ -13,6 +13,7 @@ import pytest
 from harness import registry
 from protocols.builders.phototour import pairs
 from protocols.builders.phototour.build import build
+from protocols.imaging import kept_fingerprints
 from protocols.imaging.agreement import correlation
 from protocols.phototour.reader import blocks, read_pairs, read_reference_images, read_scene
 
@@ -217,6 +218,8 @@ def test_patches_of_a_point_look_alike_from_a_bare_model(book, model, tmp_path):
     about = json.loads((tmp_path / "book" / "dataset.json").read_text())
     assert about["parameters"]["frames"] == "projected"
     assert about["name"] == report.name == "phototour-book"
+    with pytest.raises(ValueError, match="shows 4 test images"):
+        kept_fingerprints.must_be_others(tmp_path / "book", [book])
 
 
 def test_patches_of_a_point_look_alike_where_keypoints_are_known(book, known, tmp_path):

@@ -11,7 +11,7 @@ from checkout import ROOT
 
 from protocols.imaging.affine import AffineFrames
 from protocols.imaging.grey import read_grey
-from protocols.imaging.harris_affine import harris_affine, oriented
+from protocols.imaging.harris_affine import _distinct, harris_affine, oriented
 from protocols.imaging.sequences import find
 from protocols.oxford import regions
 from protocols.oxford.ellipses import exact_overlap
@@ -116,6 +116,21 @@ def test_no_two_corners_are_alike():
     near = np.hypot(x[:, None] - x, y[:, None] - y) < 0.5 * np.minimum(scale[:, None], scale)
     assert not (near & (factor >= 1) & (factor < 1.499) & ~np.eye(len(x), dtype=bool)).any()
     assert len(corners) < len(found)  # several directions
+
+
+@pytest.mark.parametrize("most", [0, 1, 700, 5000])
+def test_distinct_corners_are_those_of_comparing_all_pairs(most):
+    rng = np.random.default_rng(0)
+    place, scale = rng.random((2500, 2)) * 100, 0.8 * 2 ** (3 * rng.random(2500))
+    chosen = []
+    for i in range(len(place)):
+        kept = np.array(chosen, int)
+        near = np.hypot(*(place[kept] - place[i]).T) <= 0.5 * scale[kept]
+        factor = scale[i] / scale[kept]
+        if not (near & (factor < 1.5) & (factor > 1 / 1.5)).any():
+            chosen.append(i)
+    assert 1024 < len(chosen) < 2500
+    assert _distinct(place, scale, most).tolist() == chosen[:most]
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (5, 300), (23, 23), (64, 64)])

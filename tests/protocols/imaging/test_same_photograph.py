@@ -1,5 +1,7 @@
 """Photographs are known again by their content."""
 
+import json
+import shutil
 from importlib import resources
 from pathlib import Path
 
@@ -7,9 +9,10 @@ import cv2
 import numpy as np
 import pytest
 
+from harness.data import training_sets
 from protocols.builders.homography.build import build as build_homography
 from protocols.builders.phototour.build import build as build_phototour
-from protocols.imaging import same_photograph
+from protocols.imaging import kept_fingerprints, same_photograph
 from protocols.imaging.grey import read_grey
 from protocols.imaging.same_photograph import CUTS, SAME, differences, fingerprints
 
@@ -117,6 +120,64 @@ def test_a_builder_leaves_out_photographs_of_the_tests(folders, tmp_path):
     report = build_homography(train, tmp_path / "out", points=3, versions=2, tests=tests)
     assert report.images == 1
     assert report.left_out == {"coffee.png": f"the same photograph as {tests / 'deep/x.jpg'}"}
+
+
+@pytest.fixture(scope="module")
+def once(images, tmp_path_factory):
+    """A data set of two photographs, which are gone."""
+    folder = tmp_path_factory.mktemp("once")
+    (folder / "train").mkdir()
+    for name in ("astronaut", "coffee"):
+        cv2.imwrite(str(folder / f"train/{name}.png"), images[name])
+    build_homography(folder / "train", folder / "built", points=3, versions=2)
+    shutil.rmtree(folder / "train")
+    return folder / "built"
+
+
+@pytest.fixture
+def built(once, tmp_path):
+    return shutil.copytree(once, tmp_path / "built")
+
+
+def test_a_data_set_keeps_the_fingerprints_of_its_photographs(once, images):
+    kept = kept_fingerprints._kept(once)
+    assert [*kept] == ["astronaut.png", "coffee.png"]
+    for name, own in kept.items():
+        np.testing.assert_array_equal(own, fingerprints(images[name.removesuffix(".png")]))
+
+
+def test_training_on_test_images_is_refused(once, folders, tmp_path):
+    tests, other = folders[1], tmp_path / "other"
+    other.mkdir()
+    shutil.copy(tests / "deep/camera.png", other)
+    assert len(training_sets.open_sets([str(once)], tests=[other])) == 1
+    told = r"built shows 1 test images of .*/tests: coffee\.png is deep/x\.jpg"
+    with pytest.raises(ValueError, match=told):
+        training_sets.open_sets([str(once)], tests=[other, tests])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda about: about.pop("fingerprints"), "keeps no fingerprints of form 1"),
+        (lambda about: about.update(fingerprints=2), "keeps no fingerprints of form 1"),
+        (lambda about: about["images"].pop(), r"uint64 \[2, 81, 4\] for the 1 images of dataset"),
+    ],
+    ids=["older", "newer", "others"],
+)
+def test_a_set_without_its_fingerprints_is_refused_if_tests_are_given(built, folders, change, told):
+    about = json.loads((built / "dataset.json").read_text())
+    change(about)
+    (built / "dataset.json").write_text(json.dumps(about))
+    assert len(training_sets.open_sets([str(built)])) == 1
+    with pytest.raises(ValueError, match=told):
+        training_sets.open_sets([str(built)], tests=[folders[1]])
+
+
+def test_damaged_fingerprints_are_refused(built, folders):
+    (built / kept_fingerprints.FILE).write_bytes(b"no array")
+    with pytest.raises(ValueError, match=r"the fingerprints of .*built can't be read"):
+        kept_fingerprints.must_be_others(built, [folders[1]])
 
 
 def test_a_scene_of_photographs_of_the_tests_is_refused(folders, tmp_path):

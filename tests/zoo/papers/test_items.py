@@ -88,9 +88,17 @@ def test_the_cost_of_a_known_training_is_counted():
     patches = plan.patches("adasample", [], 160_000, 3)
     assert patches == 90 * 977 * 2048
     assert plan.patches("l2net", [], 160_000, 3) == 50 * 2500 * 256
+    doap = ["method.patches=512", "epochs=2", "steps_per_epoch=7"]
+    assert plan.patches("doap", doap, 160_000, 3) == 2 * 7 * 512
     done = cost.Work({"l2net": 2222 * 3600}, 1, 0)
     hours, sources = cost.hours(done, cost.speeds(ROOT / "results"), cost.GPU)
     assert hours == pytest.approx(1) and "L2-Net, section 4.5" in sources[0]
+
+
+def test_a_method_that_does_not_say_its_number_of_patches_is_asked_to():
+    method = "method={name='small_training:Contrast'}"
+    with pytest.raises(ValueError, match=r"small_training:Contrast.*define `patches_per_step`"):
+        plan.patches("hardnet", [method, "steps_per_epoch=1"], 160_000, 3)
 
 
 @pytest.mark.smoke

@@ -7,7 +7,7 @@ from torch import nn
 
 from harness.distances import HAMMING, L2
 from zoo.backbones import BatchNorm, L2Net
-from zoo.small import Small
+from zoo.l2net_small import L2NetSmall
 
 both = pytest.mark.parametrize("binary", [False, True], ids=["numbers", "bits"])
 
@@ -37,13 +37,13 @@ def test_multiplications_are_those_of_counting_by_hand():
 
 @both
 def test_it_has_an_eighth_of_the_multiplications_of_l2net_at_most(binary):
-    whole, small = (multiplications(net, 1, 32, 32) for net in (L2Net(), Small(binary=binary)))
+    whole, small = (multiplications(net, 1, 32, 32) for net in (L2Net(), L2NetSmall(binary=binary)))
     assert 0 < 8 * small <= whole
 
 
 @both
 def test_it_has_no_bias_no_pooling_and_no_learned_normalisation(binary):
-    network = Small(binary=binary)
+    network = L2NetSmall(binary=binary)
     kinds = {type(module) for module in network.modules() if not [*module.children()]}
     assert kinds == {*map(type, (network.features[0], network.last[0]))} | {
         BatchNorm, nn.ReLU, nn.Dropout,
@@ -52,14 +52,14 @@ def test_it_has_no_bias_no_pooling_and_no_learned_normalisation(binary):
 
 
 def test_numbers_are_unit_vectors(patches):
-    network = Small().eval()
+    network = L2NetSmall().eval()
     vectors = network(patches)
     assert (network.distance, network.codes, vectors.shape) == (L2, False, (6, 128))
     torch.testing.assert_close(vectors.norm(dim=1), torch.ones(6))
 
 
 def test_bits_are_activations_around_zero(patches):
-    network = Small(binary=True)
+    network = L2NetSmall(binary=True)
     with torch.no_grad():
         activations = network.train()(patches)
     assert (network.distance, network.codes, activations.shape) == (HAMMING, True, (6, 256))
@@ -67,5 +67,5 @@ def test_bits_are_activations_around_zero(patches):
 
 
 def test_brightness_and_contrast_change_nothing(patches):
-    network = Small().eval()
+    network = L2NetSmall().eval()
     torch.testing.assert_close(network(patches / 3 + 40), network(patches), rtol=1e-4, atol=1e-5)

@@ -1,4 +1,4 @@
-"""`small`: a network for phones and processors, with an eighth of L2-Net's multiplications or less.
+"""`l2net-small`: a network for phones, with an eighth of L2-Net's multiplications or less.
 
 The plan is that of Y. Tian, B. Fan, F. Wu, L2-Net, CVPR 2017: convolutions of 3x3, batch
 normalisation without scale and shift, no bias, no pooling, and a last convolution as large as its
@@ -20,7 +20,7 @@ from zoo.backbones import BatchNorm, Network, Whole, standardise, unit
 LAYERS = ((16, 2), (24, 1), (48, 2), (48, 1), (64, 2), (96, 1))  # channels, step
 
 
-class Small(Network):
+class L2NetSmall(Network):
     """Seven convolutions to 128 numbers, or to the activations of 256 bits."""
 
     side = 32
