@@ -80,7 +80,7 @@ def connected(workers: int | None, scheduler: str | None, device: str) -> Iterat
     must_be_one(workers, scheduler)
     with extras.needed("a cluster"):
         from distributed import Client, LocalCluster
-        from distributed.comm import CommClosedError
+        from distributed.comm.core import CommClosedError
 
         from harness.cluster.cores import OwnCores
         from harness.cluster.interrupts import LeftInterrupts
