@@ -61,9 +61,10 @@ def _kept(dataset: Path) -> dict[str, Cuts]:
             " compared with test images: build it anew, or leave the comparison out"
         )
     try:
-        made = np.load(dataset / FILE, allow_pickle=False)
+        # A map takes no memory, whatever size the file claims.
+        made = np.load(dataset / FILE, mmap_mode="r", allow_pickle=False)
         names = [image["name"] for image in told["images"]]
-    except (OSError, ValueError, LookupError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, ArithmeticError) as error:
         raise InputError(
             f"the fingerprints of {dataset} can't be read ({one_line(error)}): build it anew"
         ) from error

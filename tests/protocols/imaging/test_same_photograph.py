@@ -1,5 +1,6 @@
 """Photographs are known again by their content."""
 
+import io
 import json
 import shutil
 from importlib import resources
@@ -174,8 +175,17 @@ def test_a_set_without_its_fingerprints_is_refused_if_tests_are_given(built, fol
         training_sets.open_sets([str(built)], tests=[folders[1]])
 
 
-def test_damaged_fingerprints_are_refused(built, folders):
-    (built / kept_fingerprints.FILE).write_bytes(b"no array")
+def claiming(shape):
+    """The start of a file of an array of this shape, without the array."""
+    stream = io.BytesIO()
+    head = {"descr": "<u8", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, head)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("damaged", [b"no array", claiming((2**40, 81, 4)), claiming((-1, 81, 4))])
+def test_damaged_fingerprints_are_refused(built, folders, damaged):
+    (built / kept_fingerprints.FILE).write_bytes(damaged)
     with pytest.raises(ValueError, match=r"the fingerprints of .*built can't be read"):
         kept_fingerprints.must_be_others(built, [folders[1]])
 
