@@ -10,22 +10,14 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import UInt64
 
-from harness import parallel
 from harness.errors import InputError, one_line
 from harness.files import atomic, texts
-from protocols.imaging.grey import read_grey
-from protocols.imaging.same_photograph import CUTS, Cuts, fingerprints, of_folder, pairs
+from protocols.imaging.same_photograph import CUTS, Cuts, of_folder, pairs
 
 FORM = 1  # raised whenever an image could get other fingerprints; "fingerprints" in dataset.json
 FILE = "fingerprints.npy"  # in the order of "images" in dataset.json
 
 Many = UInt64[np.ndarray, "images cuts 4"]
-
-
-def of_images(images: Path, names: Sequence[str]) -> Many:
-    """The fingerprints of some images of a folder, all of which can be read."""
-    made = parallel.each(lambda name: fingerprints(read_grey(images / name)), names)
-    return np.stack([*made])
 
 
 def keep(dataset: Path, made: Many) -> None:

@@ -116,6 +116,7 @@ def assemble(
                 "opencv": cv2.__version__,
             },
             "parameters": {**asdict(asked), **parameters},
+            "fingerprints": kept_fingerprints.FORM,
         }
         work = folder.with_name(f".{out.name}.patches")
         with resuming(work, origin):
@@ -161,10 +162,9 @@ def assemble(
                 "images": [
                     {"name": image_name, "sha256": hashes[image_name]} for image_name in shots
                 ],
-                "fingerprints": kept_fingerprints.FORM,
                 **{key: value for key, value in asdict(report).items() if key in KEPT},
             }
-            kept_fingerprints.keep(folder, kept_fingerprints.of_images(images, [*shots]))
+            kept_fingerprints.keep(folder, np.stack([one.fingerprints for one in shots.values()]))
             image = np.repeat(number, asked.versions)
             interest = np.concatenate([shot.interest for shot in shots.values()])
             fill(

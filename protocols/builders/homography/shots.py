@@ -14,6 +14,7 @@ from harness.errors import InputError
 from protocols.imaging.agreement import correlation
 from protocols.imaging.frames import Frames
 from protocols.imaging.grey import Grey, read_grey
+from protocols.imaging.same_photograph import Cuts, fingerprints
 from protocols.phototour.writer import SIDE
 
 MOST_VERSIONS = 100
@@ -88,6 +89,7 @@ class Shot:
     squares: Frames  # of the points
     interest: Float64[np.ndarray, "patches 4"]  # x, y, direction and scale of each patch
     correlation: Float64[np.ndarray, "points 2"]  # of two versions; of two points' patches, or NaN
+    fingerprints: Cuts  # of the whole image
 
     def patches(self) -> UInt8[np.ndarray, "patches 64 64"]:
         """The patches, read from the file at each call."""
@@ -119,23 +121,25 @@ def shot(
 
     def write(stream: RawIOBase) -> None:
         try:
-            grey = reduced(read_grey(file), longest_side)
+            read = read_grey(file)
         except ValueError as error:
             raise UselessImageError(str(error)) from error
+        grey = reduced(read, longest_side)
         made = make(grey, int(sha256[:16], 16))
         if not len(made.squares):
             height, width = grey.shape
             raise UselessImageError(
                 f"no point in {width} x {height} pixels has all its patches on the image"
             )
-        stream.write(_contents(made))
+        stream.write(_contents(made, fingerprints(read)))
 
     target = Cache(work).file({"image": sha256}, write)
     with np.load(target) as kept:  # ignores the checksum at the end of the file
-        return Shot(target, Frames(*kept["squares"]), kept["interest"], kept["correlation"])
+        facts = (kept[name] for name in ("interest", "correlation", "fingerprints"))
+        return Shot(target, Frames(*kept["squares"]), *facts)
 
 
-def _contents(made: Made) -> bytes:
+def _contents(made: Made, cuts: Cuts) -> bytes:
     patches = made.patches
     compared = np.full((len(patches), 2), np.nan)
     compared[:, 0] = correlation(patches[:, 0], patches[:, 1])
@@ -147,6 +151,7 @@ def _contents(made: Made) -> bytes:
         squares=np.stack(list(vars(made.squares).values())),
         interest=made.interest.reshape(-1, 4),
         correlation=compared,
+        fingerprints=cuts,
         patches=patches.reshape(-1, *patches.shape[2:]),
     )
     return stream.getvalue()
