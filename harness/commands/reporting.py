@@ -40,10 +40,11 @@ def report(
     device: Device = "auto",
 ) -> None:
     """Write a page of the records to look at: leaderboards, figures, models."""
+    from harness import catalogue
+    from harness.catalogue import ModelRow
     from harness.files import atomic
     from harness.report import document, paper
     from harness.report.contents import contents, read
-    from harness.report.models import models
 
     if figures and (out or data or protocol):
         raise InputError("--figures writes no page: leave out --out, --data and --protocol")
@@ -71,7 +72,7 @@ def report(
     for board in found.boards:
         for file in paper.write(board, figures, chosen, found.speeds):
             say(file)
-    curves = {one.name: one.curve for one in models(found.records)}
+    curves = {name: row.curve for name, row in catalogue.rows(ModelRow).items()}
     for file in paper.write_trainings(curves, figures, chosen):
         say(file)
 

@@ -70,6 +70,7 @@ def contents(folder: Folder) -> Json:
         "products": PRODUCTS,
         "meanings": leaderboard.MEANINGS,
         "models": [_model(model, folder.speeds.get(model.name)) for model in known],
+        "training": _figure(figures.of_trainings([model.curve for model in known])),
         "boards": [_board(board, places, folder.speeds) for board in folder.boards],
         "published": _published(folder.published, places),
     }
@@ -78,7 +79,7 @@ def contents(folder: Folder) -> Json:
 def _model(model: ReportedModel, speed: Speed | None) -> Json:
     found = {field.name: getattr(model, field.name) for field in fields(model)}
     found["facts"] = [[name.replace("_", " "), _text(one)] for name, one in model.facts.items()]
-    found["curve"] = [[one.step, one.loss, one.fpr95] for one in model.curve]
+    del found["curve"]  # it stands in the figure of all trainings
     found["speed"] = (
         {str(cores): round(n) for cores, n in speed.per_second.items()} if speed else {}
     )

@@ -224,12 +224,16 @@ def of_trainings(curves: Sequence[Sequence[Moment]]) -> Figure:
     Args:
         curves: of each model; `Line.row` is its place here.
     """
-    note = "Losses of different methods are not comparable; FPR95 of held-out points is."
+    note = (
+        "Losses of different methods are not comparable; the rate of false positives on held-out"
+        " points is."
+    )
     panels = (
         _curves("loss", Axis("mean loss since the previous moment", log=True),
                 [[(one.step, one.loss) for one in curve] for curve in curves]),
         _curves("FPR95 of held-out points",
-                Axis("FPR95, %", percent=True, log=True, lower_is_better=True),
+                Axis("false positive rate at 95 % recall, %", percent=True, log=True,
+                     lower_is_better=True),
                 [[(one.step, one.fpr95) for one in curve] for curve in curves]),
     )  # fmt: skip
     return Figure("training", "Training curves", note, tuple(p for p in panels if p.lines))

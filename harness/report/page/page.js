@@ -678,6 +678,7 @@
     const columns = report.published.columns;
     const printed = report.published.rows.filter((row) => row[0] === place);
     const pictures = (report.pictures || []).filter((one) => one.model === place);
+    const training = trainingFigure([place]);
     return [
       el("h1", {}, model.name),
       el("dl", { class: "card" }, facts.map(([name, text]) => [el("dt", {}, name),
@@ -712,7 +713,7 @@
       printed.length ? [el("h2", {}, "Published numbers"),
         el("p", {}, "Printed in papers about this method; not measured here."),
         printedTable(printed, columns, texts)] : null,
-      model.curve.length ? [el("h2", {}, "Training"), trainingFigure([model])] : null,
+      training ? [el("h2", {}, "Training"), training] : null,
       pictures.length ? [el("h2", {}, "Where it fails"), pictures.map((one) =>
         el("figure", {}, el("figcaption", {}, one.title),
           one.source ? el("div", { class: "scroll" }, el("img", { src: one.source, alt: one.title }))
@@ -720,20 +721,19 @@
     ];
   }
 
-  function trainingFigure(of) {
-    const axes = [["loss", 1, false, "mean loss since the previous moment"],
-      ["FPR95 of held-out points", 2, true, "false positive rate at 95 % recall, %"]];
-    const named = of.map((model, place) => [place, model.name]);
-    const panels = axes.map(([title, which, percent, label]) => {
-      const isPositive = of.every((model) => model.curve.every((one) => one[which] !== 0));
-      const panel = { title, x: { label: "step" }, y: { label, percent, log: isPositive } };
-      return linesPanel(panel, of.map((model, place) => [place, model.name,
-        model.curve.filter((one) => one[which] !== null).map((one) => [one[0], one[which]]), []]));
-    });
-    return el("figure", { id: "figure-training" }, el("figcaption", {}, el("h3", {},
-      "Training curves"), el("p", {}, "Losses of different methods are not comparable; the rate of"
-      + " false positives on held-out points is.")), lineLegend(named),
-      el("div", { class: "panels" }, panels));
+  // The training curves of the models at some places; null if none has a curve.
+  function trainingFigure(places) {
+    const { title, note, panels } = report.training;
+    const trained = places.filter((place) => panels.some((panel) =>
+      panel.lines.some(([row]) => row === place)));
+    if (!trained.length) return null;
+    const colour = new Map(trained.map((place, number) => [place, number]));
+    const named = trained.map((place, number) => [number, models[place].name]);
+    const drawn = panels.map((panel) => linesPanel(panel, panel.lines.filter(([row]) =>
+      colour.has(row)).map(([row, points, labels]) =>
+      [colour.get(row), models[row].name, points, labels])));
+    return el("figure", { id: "figure-training" }, el("figcaption", {}, el("h3", {}, title),
+      el("p", {}, note)), lineLegend(named), el("div", { class: "panels" }, drawn));
   }
 
   function modelsPage() {
@@ -769,9 +769,9 @@
       { title: "in products", align: "l", ...of("in_products") },
     ], rows, { keep, drawn: (found) => {
       count.textContent = `${found.length} of ${rows.length} models`; } });
-    const trained = models.filter((model) => model.curve.length);
+    const training = trainingFigure([...models.keys()]);
     return [el("h1", {}, "Models"), controls, count, table.node,
-      trained.length ? [el("h2", {}, "Training"), trainingFigure(trained)] : null];
+      training ? [el("h2", {}, "Training"), training] : null];
   }
 
   function printedTable(rows, columns, texts, options = {}) {
