@@ -23,6 +23,7 @@ import harness
 from harness import catalogue, model_card, registry
 from harness.catalogue import ModelRow
 from harness.escape import markdown
+from harness.files import folders
 from harness.records import leaderboard, markdown_table
 from harness.records import record as results
 from harness.records.record import Record
@@ -172,10 +173,11 @@ def _listing(folder: Path) -> str:
     stands there.
     """
     lines = [f"# {markdown(folder.relative_to(ROOT).as_posix())}/", ""]
-    for file in sorted(folder.iterdir()):
-        if file.name.startswith(("_", ".")):
+    for file in folders.entries(folder):
+        if file.name.startswith("_"):
             continue
-        pages = sorted(file.rglob("*.md")) if file.is_dir() else [file] * (file.suffix == ".md")
+        below = folders.files(file) if file.is_dir() else [file]
+        pages = [page for page in below if page.suffix == ".md"]
         about = f": {markdown(_about(file))}" if file.suffix == ".py" else ""
         if not pages:
             lines.append(f"- `{file.name}{'/' * file.is_dir()}`{about}")

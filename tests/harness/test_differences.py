@@ -252,9 +252,9 @@ def test_of_many_scenes_signs_are_counted_nearly_as_exactly(monkeypatch):
     for _ in range(5):
         apart = rng.normal(0.3, 1, 14)
         wanted = sign_flip_p(apart)
-        monkeypatch.setattr(differences, "LISTED", 13)
-        assert wanted <= sign_flip_p(apart) == pytest.approx(wanted, rel=0.02)
-        monkeypatch.undo()
+        with monkeypatch.context() as patched:
+            patched.setattr(differences, "LISTED", 13)
+            assert wanted <= sign_flip_p(apart) == pytest.approx(wanted, rel=0.02)
 
 
 def test_of_many_scenes_the_p_value_is_near_that_of_students_t():

@@ -109,15 +109,16 @@ def test_without_its_scheduler_an_evaluation_ends_with_one_error_and_continues_l
                 lost.kill()
 
         outcomes = fan_out.outcomes
-        monkeypatch.setattr(fan_out, "outcomes", killing)
-        with pytest.raises(SystemRefusedError, match="is lost: start it and its workers again"):
+        with (
+            monkeypatch.context() as patched,
+            pytest.raises(SystemRefusedError, match="is lost: start it and its workers again"),
+        ):
+            patched.setattr(fan_out, "outcomes", killing)
             harness.evaluate(
                 ["rootsift", slow], "hpatches", data=small, results=tmp_path / "many",
                 scheduler=address,
             )  # fmt: skip
     assert "Traceback" not in capfd.readouterr().err
-    monkeypatch.undo()
-    monkeypatch.setenv("TOLD", str(tmp_path / "told"))
     (tmp_path / "b").mkdir()
     with scheduler(tmp_path / "b", workers=1) as (address, _):
         harness.evaluate(
@@ -313,12 +314,12 @@ def test_parts_that_were_scored_are_not_scored_again(small, monkeypatch):
         names = protocol.parts.names
         for name in names:
             units.score_part(work, "rootsift", 0, name)
-        monkeypatch.setattr(units.evaluation, "describe", None)
-        text, _, pieces = units.finish(work, "rootsift", 0, names)
+        with monkeypatch.context() as patched:
+            patched.setattr(units.evaluation, "describe", None)
+            text, _, pieces = units.finish(work, "rootsift", 0, names)
         assert len(left("scores")) == len(pieces) == len(names)
         unfinished.remove(pieces)
         assert not left("scores")
-    monkeypatch.undo()
     (expected,) = harness.evaluate("rootsift", "hpatches/matching", data=small)
     assert text == results.to_json(expected)
 
