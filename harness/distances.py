@@ -49,6 +49,10 @@ class Distance:
     unsquared: Callable[[np.ndarray], np.ndarray]  # from `paired` to the true distance
     crossed: Callable[[np.ndarray], np.ndarray]  # from `paired` to the scale of `cross`
 
+    def __deepcopy__(self, memo: object) -> "Distance":
+        """The distance itself, since distances are compared by identity."""
+        return self
+
     def columns(self, dim: int) -> int:
         """Number of columns of vectors of `dim` numbers; of `dim` bits if bits are packed."""
         return -(-dim // 8) if self.dtype is np.uint8 else dim

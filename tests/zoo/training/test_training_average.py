@@ -8,16 +8,26 @@ import torch
 from small_training import TABLE, Small, dataset
 from torch import nn
 
+from harness.distances import HAMMING
 from zoo.training import average, held_out, loop, recipe, state
 
 DECAY = 0.75
+
+
+def enlarged(patches, side):
+    times = side // patches.shape[1]
+    return patches.repeat(times, axis=1).repeat(times, axis=2)
 
 
 def run_of(**changes):
     data, patches = dataset()
     made = recipe.checked(TABLE | changes, "test")
     return loop.prepare(
-        made, data, lambda side: patches, device=torch.device("cpu"), precision=torch.float32
+        made,
+        data,
+        lambda side: enlarged(patches, side),
+        device=torch.device("cpu"),
+        precision=torch.float32,
     )
 
 
@@ -55,6 +65,17 @@ def test_averaging_changes_nothing_in_the_training_itself(tmp_path):
     assert losses[0] == losses[1]
     one, other = (run.network.state_dict() for run in runs)
     assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_the_averaged_network_of_binary_codes_gives_packed_bits(tmp_path):
+    run = averaged(
+        method={"name": "doap-binary", "patches": 32},
+        network={"name": "doap", "binary": True},
+        epochs=1,
+    )
+    seen = [each.fpr95 for each in loop.train(run, tmp_path) if each.fpr95 is not None]
+    assert seen and all(0 <= error <= 1 for error in seen)
+    assert run.result.distance is HAMMING
 
 
 def statistics(network, batches):
