@@ -37,10 +37,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=failure))
 
 
+@pytest.fixture(scope="session")
+def cache_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A temporary cache of this process; graphs of networks are shared with other processes.
+
+    pytest-xdist runs tests in several processes; each would spend minutes on the same graphs.
+    """
+    own = tmp_path_factory.getbasetemp()
+    cache = own / "cache"
+    cache.mkdir()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        graphs = own.parent / "graphs"
+        graphs.mkdir(exist_ok=True)
+        (cache / "onnx").symlink_to(graphs, target_is_directory=True)
+    return cache
+
+
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_cache(cache_of_tests: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give all tests of a session one cache in a temporary folder, instead of the user's."""
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    monkeypatch.setenv("HARNESS_CACHE", str(cache_of_tests))
     for name in ("HARNESS_DATA", "HARNESS_WEIGHTS"):
         monkeypatch.delenv(name, raising=False)
 
