@@ -10,7 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -230,6 +230,8 @@ def _facts(descriptor: Descriptor) -> dict[str, str]:
     }
     if descriptor.trained_on is not None:
         facts["trained_on"] = json.dumps(sorted(descriptor.trained_on))
+    if descriptor.photographs:
+        facts["photographs"] = json.dumps([asdict(one) for one in descriptor.photographs])
     if descriptor.weights:
         facts["weights_sha256"] = descriptor.weights
     return facts

@@ -13,8 +13,9 @@ import logging
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from importlib.metadata import packages_distributions
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import numpy as np
 
 from harness import registry
 from harness.code import code_sha256
+from harness.data.photographs import Photograph
 from harness.distances import DISTANCES, HAMMING, L2, Distance
 from harness.errors import ComputeError, InputError, one_line
 from harness.onnx import contents as onnx_contents
@@ -45,7 +47,8 @@ def open_model(file: Path, *, device: str, contents: bytes | None = None) -> Des
 
     It reads these metadata: name (default: the file name without ".onnx"; "onnx:" is put before
     it), distance (default: l2, or hamming for uint8 vectors), dim, trained_on (names separated by
-    commas, or a JSON list; [] for a model that is not trained), licence, and recipe (a JSON object
+    commas, or a JSON list; [] for a model that is not trained), licence, photographs (a JSON list
+    of objects with the fields of `Photograph`: all that it learned from), and recipe (a JSON object
     of all that decided the weights, "data" and "seed" among them).
 
     Args:
@@ -72,6 +75,7 @@ def open_model(file: Path, *, device: str, contents: bytes | None = None) -> Des
         dim=_dim(metadata, graph, distance),
         trained_on=_trained_on(metadata, file),
         licence=metadata.get("licence", "").strip() or "unknown",
+        photographs=_photographs(metadata, file),
         weights=hashlib.sha256(contents).hexdigest(),
         code=code_sha256(__name__),
         libraries=("numpy", *sorted(set(packages_distributions()["onnxruntime"]))),
@@ -307,3 +311,19 @@ def _trained_on(metadata: Mapping[str, str], file: Path) -> frozenset[str] | Non
             ' JSON list of them, ["other/my-images"], which is [] for a model that is not trained'
         )
     return frozenset(names)
+
+
+def _photographs(metadata: Mapping[str, str], file: Path) -> tuple[Photograph, ...]:
+    """The photographs of the training; none if the metadata have none."""
+    text = metadata.get("photographs", "").strip() or "[]"
+    try:
+        shown = tuple(Photograph(**row) for row in json.loads(text))
+    except (ValueError, TypeError, RecursionError):
+        shown = None
+    if shown is None or not all(map(is_text, chain.from_iterable(map(astuple, shown)))):
+        keys = ", ".join(field.name for field in fields(Photograph))
+        raise InputError(
+            f"{file}: photographs is {text:.80}; wanted is a JSON list of objects with the keys"
+            f" {keys} and texts as values"
+        )
+    return shown

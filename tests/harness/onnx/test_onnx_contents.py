@@ -351,6 +351,11 @@ def test_absurd_sizes_are_refused_with_the_name_of_the_file(saved, made):
         opened(saved(made))
 
 
+PHOTOGRAPH = {
+    "file": "a.jpg", "author": "A", "licence": "CC0-1.0", "stated": "here", "sha256": "0" * 64,
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("said", "message"),
     [
@@ -359,6 +364,13 @@ def test_absurd_sizes_are_refused_with_the_name_of_the_file(saved, made):
         ({"trained_on": "[" * 50_000}, "trained_on is neither names nor a JSON list"),
         ({"trained_on": "[" + "9" * 5000 + "]"}, "trained_on is neither names nor a JSON list"),
         ({"trained_on": json.dumps([{"a": "b" * 50_000}])}, "trained_on is"),
+        ({"photographs": "[" * 50_000}, r"photographs is .*wanted is a JSON list of objects"),
+        ({"photographs": "null"}, "photographs is null"),
+        ({"photographs": '["a.jpg"]'}, "photographs is"),
+        ({"photographs": '[{"file": "a.jpg"}]'}, "the keys file, author, licence, stated, sha256"),
+        ({"photographs": json.dumps([PHOTOGRAPH | {"author": 3}])}, "photographs is"),
+        ({"photographs": json.dumps([PHOTOGRAPH | {"licence": " "}])}, "photographs is"),
+        ({"photographs": json.dumps([PHOTOGRAPH | {"size": "3"}])}, "photographs is"),
         ({"name": "x" * 100_001}, "its metadata 'name' have 100001 characters; at most 100000"),
     ],
 )

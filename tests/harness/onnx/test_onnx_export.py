@@ -19,6 +19,7 @@ from toy import toy_protocol
 import harness
 from harness import Descriptor, plugins
 from harness.contracts import check_descriptor
+from harness.data.photographs import Photograph
 from harness.distances import ANGLE, HAMMING, L2
 from harness.files import home
 from harness.onnx import check as onnx_check
@@ -279,6 +280,17 @@ def test_unknown_training_data_stay_unknown_and_none_stay_none(
     monkeypatch.setattr(onnx_export, "graph", lambda network, name: onnx.load(tiny))
     done = export(descriptor(trained_on=trained_on), tmp_path / "x.onnx")
     assert onnx_file.open_model(done.file, device="cpu").trained_on == trained_on
+
+
+def test_the_photographs_of_the_training_are_in_the_file(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(onnx_export, "graph", lambda network, name: onnx.load(tiny))
+    shown = (
+        Photograph("a.jpg", "Ana Pérez", "CC-BY-4.0", "its README", "2" * 64),
+        Photograph("b.jpg", "B", "CC0-1.0", "its README", "3" * 64),
+    )
+    done = export(descriptor(photographs=shown), tmp_path / "x.onnx")
+    assert onnx_file.open_model(done.file, device="cpu").photographs == shown
+    assert onnx_file.open_model(tiny, device="cpu").photographs == ()
 
 
 def test_no_word_of_this_machine_is_in_the_file(tiny):
