@@ -149,7 +149,7 @@ def single(name: str) -> PublishedSet:
     rows = named(name)
     if len(rows) > 1:
         raise UnknownNameError(
-            f"{name} is several data sets: {', '.join(row.name for row in rows)}"
+            f"{name} is several data sets, name one: {', '.join(row.name for row in rows)}"
         )
     return rows[0]
 

@@ -558,7 +558,7 @@ def test_a_family_stands_for_its_sets(toy, home):
 
 
 def test_several_sets_are_not_fetched_as_one(home):
-    with pytest.raises(LookupError, match="oxford is several data sets: oxford/bark"):
+    with pytest.raises(LookupError, match="oxford is several data sets, name one: oxford/bark"):
         fetch("oxford")
 
 
