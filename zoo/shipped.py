@@ -67,3 +67,18 @@ def l2net(device: str = "cpu") -> Descriptor:
 def l2net_binary(device: str = "cpu") -> Descriptor:
     """The signs of L2-Net+ as packed bits, with the same setting."""
     return _shipped("l2net-binary", device)
+
+
+def adasample_open(device: str = "cpu") -> Descriptor:
+    """AdaSample trained on photographs that products may use."""
+    return _shipped("adasample-open", device)
+
+
+def doap_binary_open(device: str = "cpu") -> Descriptor:
+    """DOAP with 256 bits, trained on photographs that products may use."""
+    return _shipped("doap-binary-open", device)
+
+
+def l2net_small_open(device: str = "cpu") -> Descriptor:
+    """A small network, trained on the same photographs and by the vectors of `adasample-open`."""
+    return _shipped("l2net-small-open", device)
