@@ -108,7 +108,9 @@ def prepare(
     method.study(patches, groups)
     stored = patches(network.side)
     network.study(stored, split.train)
-    network.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    averaged = deepcopy(network) if recipe.average else None
+    for one in (network, averaged) if averaged else (network,):
+        one.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     return Run(
         recipe,
         dataset,
@@ -120,7 +122,7 @@ def prepare(
         device,
         precision,
         resident(stored, device),
-        deepcopy(network) if recipe.average else None,
+        averaged,
     )
 
 
