@@ -109,7 +109,7 @@ def prepare(
     stored = patches(network.side)
     network.study(stored, split.train)
     averaged = deepcopy(network) if recipe.average else None
-    for one in (network, averaged) if averaged else (network,):
+    for one in filter(None, (network, averaged)):
         one.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     return Run(
         recipe,

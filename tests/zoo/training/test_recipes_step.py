@@ -189,8 +189,7 @@ def test_an_epoch_of_pairs_has_as_many_pairs_whatever_a_step_takes(pairs, steps)
     assert epoch("hardnet", liberty(2), f"method.pairs={pairs}") == steps
 
 
-# This one is for the twenty photographs that it names, and its method has no pairs.
-@pytest.mark.parametrize("name", sorted({*EVERY} - {"doap-binary-open"}))
+@pytest.mark.parametrize("name", EVERY)
 def test_no_epoch_is_fixed_to_the_size_of_one_set(name):
     assert not isinstance(of(name).steps_per_epoch, int)
 

@@ -240,14 +240,16 @@ def test_the_recipe_of_a_shipped_card_means_what_it_meant(file):
     told = card.read(file).recipe
     found = recipe.kept(told, file)
     options = found.method.options
-    for name, before in (("separate", False), ("neighbourhood", "paper")):
-        assert options.get(name, before) == told["method"].get(name, before)
+    assert options.get("separate", False) is False
+    assert options.get("neighbourhood", "paper") == told["method"].get("neighbourhood", "paper")
     assert options.get("class_size") == told["method"].get("class_size")
     assert found.augmentation.dihedral is True
     assert found.network.options.get("dropout", 0.0) == told["network"].get("dropout", 0.0)
     # Nothing but what the card says identifies the training, and the recipe has all that it says.
     assert is_part(without_none(recipe.identity(found)), told)
     assert is_part(told, without_none(found.model_dump(mode="json")))
+    if "average" not in told:  # older cards have no setting that identity leaves out
+        assert without_none(recipe.identity(found)) == told
 
 
 TABLE = {
